@@ -8,7 +8,7 @@ import warnings
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -83,8 +83,9 @@ ONE_CLASS = "one class for all rows held out"
 MAX_GRAM_ENTRY = 1e100
 #: Scores that differ by less are equal.
 MIN_SCORE_DIFFERENCE = 1e-12
-#: The number of best candidates that are scored with every C, with the first candidate.
-N_RESCORED = 3
+#: With ``cv="auto"`` all candidates are scored on one of ``FOLD_PARTS`` parts of the folds, and the
+#: ``N_KEPT`` best on all folds.
+FOLD_PARTS, N_KEPT = 3, 2
 #: The number of rows in the first round; the growth of that number per round; and the power of the
 #: growth that bounds the time: a Gram matrix has n² entries, and its solver takes up to n³ steps.
 FIRST_ROWS, ROW_GROWTH, TIME_POWER = 400, 2, 3
@@ -107,7 +108,8 @@ class CandidateScore:
 
     ``margin`` is half the distance between the classes, and ``ratio`` is R² / distance².
     ``one_class`` is true if the models of all folds predict one class for all held-out rows.
-    ``scores``, one for each row or fold, are compared with those of other candidates.
+    ``scores``, one for each row or fold, are compared with those of other candidates.  ``folds``
+    has the results of single folds; ``complete`` is false if some were left out.
     """
 
     radius: float = np.nan
@@ -119,7 +121,9 @@ class CandidateScore:
     seconds: float = 0.0
     status: str = "ok"
     one_class: bool = False
+    complete: bool = True
     scores: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
+    folds: Sequence[Any] = field(default=(), compare=False)
 
     def __bool__(self) -> bool:
         """Return True if a ratio or a score is known."""
@@ -143,9 +147,9 @@ class SearchResults(UserDict[str, Any]):
     formula, status : list
     rank : ndarray of int64
         1 for the best; candidates without a finite criterion share the last rank.  A candidate
-        whose models predict one class for all held-out rows ranks behind all others.  Ties (to
-        twelve digits) are broken by the fewest variables, then by the fewest connectives, then by
-        the order of the candidates.
+        that was not scored on all folds ranks behind those that were, and behind these one whose
+        models predict one class for all held-out rows.  Ties (to twelve digits) are broken by the
+        fewest variables, then by the fewest connectives, then by the order of the candidates.
     radius, margin, ratio, mean_score, std_score, C, seconds : ndarray of float64
         See :class:`CandidateScore`.
     behind, error : ndarray of float64
@@ -179,13 +183,13 @@ class SearchResults(UserDict[str, Any]):
         losses = np.array([float(f"{loss:.12g}") for loss in losses])
         variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
         one_class = np.array([score.one_class for score in scores])
+        left_out = np.array([not score.complete for score in scores])
         # a stable sort keeps the first of equal candidates
-        self._order = np.lexsort((connectives, variables, losses, one_class, ~known))
+        self._order = np.lexsort((connectives, variables, losses, left_out, one_class, ~known))
         rank = np.argsort(self._order) + 1
         self["rank"] = np.minimum(rank, self.n_scored + 1)
-        best, none = scores[self._order[0]].scores, np.empty(0)
-        others = [one.scores if len(one.scores) == len(best) else none for one in scores]
-        pairs = [compared(best[: len(other)], other) for other in others]
+        best = scores[self._order[0]].scores
+        pairs = [compared(best[: len(one.scores)], one.scores[: len(best)]) for one in scores]
         self["behind"], self["error"] = np.array(pairs).T
 
     def leading(self, n: int) -> list[int]:
@@ -266,23 +270,37 @@ def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[fl
 class Scoring:
     """The measures of every candidate, on the Gram matrices of the training rows.
 
-    Without ``splits`` there is no cross-validation.  If ``scorer`` is None, the score is the log
-    loss of the held-out rows (see :func:`log_scores`).  With ``ratio``, the radius-margin ratio is
-    computed.  ``running`` has an entry for each candidate that a thread is scoring.
+    Without ``splits`` there is no cross-validation; ``part`` has the ``first`` of them alone.  If
+    ``scorer`` is None, the score is the log loss of the held-out rows (see :func:`log_scores`).
+    With ``ratio``, the radius-margin ratio is computed.  ``running`` has an entry for each
+    candidate that a thread is scoring.
     """
 
     grams: CandidateGrams
     data: TrainingData
     splits: Sequence[Split]
+    first: int
     scorer: Scorer | None
     ratio: bool
     margin_C: float | None
     running: list[Any]
 
+    @property
+    def part(self) -> Scoring:
+        """The scoring on the first folds alone."""
+        return replace(self, splits=self.splits[: self.first])
+
     def score(
-        self, kernel: Kernel | FormulaKernError, C: float, _: Deadline = UNLIMITED
+        self,
+        kernel: Kernel | FormulaKernError,
+        C: float,
+        folds: Sequence[Any] = (),
+        _: Deadline = UNLIMITED,
     ) -> tuple[CandidateScore, None]:
-        """Return the measures of one candidate; an error of its kernel becomes its status."""
+        """Return the measures of one candidate; an error of its kernel becomes its status.
+
+        ``folds`` are the known results of the first folds.
+        """
         begun = time.perf_counter()
         found: dict[str, Any] = {"C": C}
         self.running.append(kernel)
@@ -296,7 +314,7 @@ class Scoring:
                 if math.isinf(found["ratio"]):
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
-                found |= self._validated(gram, C)
+                found |= self._validated(gram, C, folds)
         except MemoryError:
             raise
         except FormulaKernError as error:
@@ -306,7 +324,7 @@ class Scoring:
             self.running.pop()
         return CandidateScore(seconds=time.perf_counter() - begun, **found), None
 
-    def _validated(self, gram: FloatArray, C: float) -> dict[str, Any]:
+    def _validated(self, gram: FloatArray, C: float, known: Sequence[Any]) -> dict[str, Any]:
         """Return the scores of the held-out rows or folds, with their mean and deviation."""
         largest = float(gram.diagonal().max())  # the largest entry of a semidefinite matrix
         if largest > MAX_GRAM_ENTRY:
@@ -314,8 +332,8 @@ class Scoring:
                 f"the largest K[i, i] is {largest:.3g}, which the support vector machine cannot "
                 "square. Use normalize=True."
             )
-        folds = [self._fold(gram, C, *split) for split in self.splits]
-        found: dict[str, Any] = {}
+        folds = [*known, *(self._fold(gram, C, *split) for split in self.splits[len(known) :])]
+        found: dict[str, Any] = {"folds": folds}
         if self.scorer is not None:
             of_folds = scores = np.array(folds)
         else:
@@ -327,7 +345,7 @@ class Scoring:
             with np.errstate(invalid="ignore"):  # 0/0 for rows that are never held out
                 scores = np.bincount(rows, values, len(codes)) / np.bincount(rows, None, len(codes))
             if len(np.unique(decisions.argmax(axis=1))) == 1:
-                found = {"one_class": True, "status": ONE_CLASS}
+                found |= {"one_class": True, "status": ONE_CLASS}
         mean = np.nanmean(scores)
         if not np.isfinite(mean):
             found["status"] = "the score is not a finite number"
@@ -340,7 +358,8 @@ class Scoring:
         data, rows = self.data, gram[np.ix_(test, train)]
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", C=C)
-            model.fit(gram[np.ix_(train, train)], data.labels[train], data.weights[train])
+            own = gram[np.ix_(train, train)]
+            model.fit(own, data.labels[train], data.weights[train])
             if self.scorer is not None:
                 return float(self.scorer(model, rows, data.labels[test]))
             decision = model.decision_function(rows)
@@ -407,12 +426,13 @@ class Race:
     The first of several rounds has few rows; each further round has the better half of the
     candidates and twice as many rows.  This is successive halving: K. Jamieson, A. Talwalkar,
     "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016,
-    arXiv:1502.07943.
+    arXiv:1502.07943.  If a part of the folds comes first, the best of the last round are then
+    scored on all folds.
 
     ``scoring_of`` takes positions of rows; ``kernels`` has the kernel of each formula, or its
     error; ``by`` is the column of :class:`SearchResults` that ranks.  All candidates are scored
-    with the first of ``Cs``, and the first candidate and the best ones also with the others.  The
-    run sets ``scores``, and ``n_rows``, the number of rows that they come from.
+    with the first of ``Cs``, and the best one also with the others.  The run sets ``scores``, and
+    ``n_rows``, the number of rows that they come from.
     """
 
     scoring_of: Callable[[npt.NDArray[np.intp]], Scoring]
@@ -432,7 +452,7 @@ class Race:
             [],
             [],
             Scoring.score,
-            lambda setting, *_: (self.kernels[setting[0]], setting[1]),
+            lambda setting, *_: (self.kernels[setting[0]], *setting[1:]),
             itemgetter(0),
             lambda setting: clip(str(self.formulas[setting[0]]), 20),
             lambda setting, score: _line(setting[0], self.formulas[setting[0]], score),
@@ -447,7 +467,7 @@ class Race:
         if not any(self.scores.values()):  # the first round is not complete
             self.scores |= {search.settings[i][0]: search.trials[i] for i in search.known}
         for i in filter(search.known.get, self._others):
-            (k, _), score = search.settings[i], search.trials[i]
+            (k, *_), score = search.settings[i], search.trials[i]
             least = self.scores[k].mean_score + MIN_SCORE_DIFFERENCE
             better = (not score.one_class, score.mean_score) > (not self.scores[k].one_class, least)
             if better and np.isfinite(score.mean_score):
@@ -456,15 +476,16 @@ class Race:
     def _rounds(self, search: PathSearch, deadline: Deadline) -> Iterator[Path]:
         """Yield rounds, each with the better half of the candidates on twice as many rows."""
         n, places = len(self.classes), [*self.scores]
-        size = n
+        size, C = n, self.Cs[0]
         if deadline.limited:
             second = int(np.sort(np.unique(self.classes, return_counts=True)[1])[-2])
             size = max(FIRST_ROWS, -(-MIN_SECOND_CLASS_ROWS * n // second))
         while True:
             rows = subsample(self.classes, size)
             self.n_rows, scoring = self.n_rows or len(rows), self.scoring_of(rows)
-            added = search.add([(k, self.Cs[0]) for k in places])
-            yield Path(added, folds=[scoring])
+            part = scoring.part if len(places) > N_KEPT else scoring
+            added = search.add([(k, C, ()) for k in places])
+            yield Path(added, folds=[part])
             new = {k: search.trials[i] for k, i in zip(places, added, strict=True)}
             self.scores, self.n_rows = self.scores | new, len(rows)
             best = self._leading(new, -(-len(places) // 2))
@@ -475,11 +496,27 @@ class Race:
             left_out = new.keys() - set(best)
             self.scores |= {k: _left_out(new[k], self.n_rows) for k in left_out}
             places, size = sorted(best), ROW_GROWTH * self.n_rows
-        if self.Cs[1:] and not deadline.over(seconds * len(self.Cs)):
-            listed = dict.fromkeys([places[0], *self._leading(new, N_RESCORED)])
-            again = [k for k in listed if np.isfinite(new[k].mean_score)]
-            self._others = search.add([(k, C) for C in self.Cs[1:] for k in again])
-            yield Path(self._others, folds=[scoring])
+        begun, best, several = new, best[:N_KEPT], len(part.splits) < len(scoring.splits)
+        seconds *= len(scoring.splits) / max(len(part.splits), 1)
+        if several and best and not deadline.over(seconds * len(best)):
+            added = search.add([(k, C, begun[k].folds) for k in best])
+            yield Path(added, folds=[scoring])
+            folds = f"{len(part.splits)} of {len(scoring.splits)} folds"
+            self.scores |= {k: _begun(score, folds) for k, score in begun.items()}
+            new = {k: search.trials[i] for k, i in zip(best, added, strict=True)}
+            self.scores |= new
+        if not (self.Cs[1:] and best) or deadline.over(seconds * len(self.Cs)):
+            return
+        (k,), others = self._leading(new, 1), [(C, ()) for C in self.Cs[1:]]
+        if several:  # those that are better on the first folds
+            added = search.add([(k, *one) for one in others])
+            yield Path(added, folds=[part])
+            found, middle = [search.trials[i] for i in added], begun[k]
+            least = not middle.one_class, middle.mean_score
+            better = [one for one in found if (not one.one_class, one.mean_score) > least]
+            others = [(one.C, one.folds) for one in better]
+        self._others = search.add([(k, *one) for one in others])
+        yield Path(self._others, folds=[scoring])
 
     def _leading(self, scores: Mapping[int, CandidateScore], n: int) -> list[int]:
         """Return the n best candidates."""
@@ -493,6 +530,11 @@ def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
     parts = [f"{name} {value:.4g}" for name, value in known.items() if not np.isnan(value)]
     parts += [score.status] * (score.status != "ok")
     return ", ".join([f"candidate {place}: {formula}", *parts, f"{score.seconds:.2f} s"])
+
+
+def _begun(score: CandidateScore, folds: str) -> CandidateScore:
+    """Return the score of a candidate that was not among the best on the first folds."""
+    return replace(score, complete=False, status=f"left out after {folds}") if score else score
 
 
 def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
@@ -534,8 +576,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         ``sklearn.metrics.get_scorer_names()``, or a scorer.
     C : "auto", float or sequence of float, default="auto"
         Penalty parameter of margin errors.  All candidates are scored with the middle value of a
-        sequence, then the first candidate and the three best with the other values; the best pair
-        is chosen.  ``"auto"`` is (1, 10, 100), or 10 if the criterion is "radius-margin".
+        sequence, and the best one also with the other values.  ``"auto"`` is (1, 10, 100), or 10 if
+        the criterion is "radius-margin".
     p, eta : float, default=0.4, 0.7
         The parameters of random formulas; see :func:`formulakern.random_formula`.
     margin_C : float or None, default=1.0
@@ -544,7 +586,9 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         classes.
     cv : "auto", int or splitter, default="auto"
         The folds, stratified and shuffled, and the same for every candidate.  ``"auto"``: three
-        folds, in two repetitions for at most 150 rows, and in three for at most 60.
+        folds, in two repetitions for at most 150 rows, and in three for at most 60.  All candidates
+        are scored on a third of them, and the two best on all; the other values of C likewise.
+        With other values, or ``compare``, all candidates are scored on all folds.
     compare : bool, default=False
         Compute both ratio and score of every candidate, for :meth:`plot`.  With the criterion
         "radius-margin", the score is "roc_auc".
@@ -688,8 +732,12 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 validated = self.compare or not self._by_ratio
                 folds = self._splits(some.labels, seeds[4]) if validated else ()
                 ratio = self.compare or self._by_ratio
+                first = len(folds)
+                if not ratio and isinstance(self.cv, str):
+                    first = -(-first // FOLD_PARTS)
                 grams = CandidateGrams(some.table)
-                return Scoring(grams, some, folds, scorer, ratio, self.margin_C, race.running)
+                margin_C, running = self.margin_C, race.running
+                return Scoring(grams, some, folds, first, scorer, ratio, margin_C, running)
 
             simpler = equal_kernels(formulas, self.variables)
             different = [k for k, other in enumerate(simpler) if other is None]

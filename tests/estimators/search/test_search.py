@@ -264,10 +264,31 @@ def test_every_C_is_tried_for_the_best(boards):
             for c in (0.01, 1.0, 30.0)
         }
         assert results["mean_score"][place] == pytest.approx(found[C])
-        if place in (0, search.best_index_):
+        if place == search.best_index_:
             assert found[C] == pytest.approx(max(found.values()))
     assert search.C_ == search.best_estimator_.C == results["C"][search.best_index_]
     assert "C" in str(results).splitlines()[1]
+
+
+def test_the_best_on_a_third_of_the_folds_are_scored_on_all(boards):
+    X, y, _ = boards
+    search = FormulaSearch(GIVEN, C=[1, 10, 100], random_state=0).fit(X, y)
+    results = search.results_
+    for place, text in enumerate(GIVEN):
+        alone = FormulaSearch([text], C=results["C"][place], random_state=0)
+        if results["rank"][place] <= 2:
+            assert results["status"][place] == "ok"
+        else:
+            assert results["status"][place] == "left out after 1 of 3 folds"
+            assert results["C"][place] == 10
+            seed = np.random.RandomState(0).randint(2**31 - 1, size=5)[4]
+            alone.set_params(cv=alone._splits(y, seed)[:1])
+        expected = alone.fit(X, y).results_["mean_score"][0]
+        assert results["mean_score"][place] == pytest.approx(expected)
+    assert np.isfinite(results["behind"]).all()
+    assert (results["error"][results["rank"] > 1] > 0).all()
+    every = FormulaSearch(GIVEN, cv=3, random_state=0).fit(X, y)
+    assert every.results_["status"] == ["ok"] * 5
 
 
 def test_equal_candidates_are_scored_once_and_ties_go_to_the_simpler(boards):
