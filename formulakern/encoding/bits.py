@@ -85,7 +85,9 @@ def pack_coordinates(
 
 def all_ones(n: int) -> Words:
     """Return n packed ones, uint64 of shape (ceil(n / 64),)."""
-    words: Words = pack_rows(np.ones((1, n), dtype=np.bool_))[0]
+    words = np.full(n_words(n), ~np.uint64(0))
+    if n % 64:
+        words[-1] >>= np.uint64(64 - n % 64)
     return words
 
 
