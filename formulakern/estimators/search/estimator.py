@@ -83,9 +83,10 @@ ONE_CLASS = "one class for all rows held out"
 MAX_GRAM_ENTRY = 1e100
 #: Scores that differ by less are equal.
 MIN_SCORE_DIFFERENCE = 1e-12
-#: With ``cv="auto"`` all candidates are scored on one of ``FOLD_PARTS`` parts of the folds, and the
-#: ``N_KEPT`` best on all folds.
-FOLD_PARTS, N_KEPT = 3, 2
+#: With ``cv="auto"`` a quick comparison chooses ``N_KEPT`` candidates, and one of ``FOLD_PARTS``
+#: parts of the folds the values of C, that are scored on all folds; the most that takes, as a
+#: multiple of the time of the quick comparison.
+N_KEPT, FOLD_PARTS, FULL_TIME = 2, 3, 12
 #: The number of rows in the first round; the growth of that number per round; and the power of the
 #: growth that bounds the time: a Gram matrix has n² entries, and its solver takes up to n³ steps.
 FIRST_ROWS, ROW_GROWTH, TIME_POWER = 400, 2, 3
@@ -109,7 +110,8 @@ class CandidateScore:
     ``margin`` is half the distance between the classes, and ``ratio`` is R² / distance².
     ``one_class`` is true if the models of all folds predict one class for all held-out rows.
     ``scores``, one for each row or fold, are compared with those of other candidates.  ``folds``
-    has the results of single folds; ``complete`` is false if some were left out.
+    has the results of single folds, and ``first`` the scores of the quick comparison; they are the
+    only ones of a candidate that it left out.
     """
 
     radius: float = np.nan
@@ -121,13 +123,18 @@ class CandidateScore:
     seconds: float = 0.0
     status: str = "ok"
     one_class: bool = False
-    complete: bool = True
     scores: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
+    first: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
     folds: Sequence[Any] = field(default=(), compare=False)
 
     def __bool__(self) -> bool:
         """Return True if a ratio or a score is known."""
         return math.isfinite(self.ratio) or math.isfinite(self.mean_score)
+
+    @property
+    def left_out(self) -> bool:
+        """True if only the quick comparison gave a score."""
+        return len(self.first) > len(self.scores)
 
 
 class SearchResults(UserDict[str, Any]):
@@ -147,14 +154,16 @@ class SearchResults(UserDict[str, Any]):
     formula, status : list
     rank : ndarray of int64
         1 for the best; candidates without a finite criterion share the last rank.  A candidate
-        that was not scored on all folds ranks behind those that were, and behind these one whose
-        models predict one class for all held-out rows.  Ties (to twelve digits) are broken by the
-        fewest variables, then by the fewest connectives, then by the order of the candidates.
+        that a quick comparison left out ranks behind those that were scored on all folds, and
+        behind these one whose models predict one class for all held-out rows.  Ties (to twelve
+        digits) are broken by the fewest variables, then by the fewest connectives, then by the
+        order of the candidates.
     radius, margin, ratio, mean_score, std_score, C, seconds : ndarray of float64
         See :class:`CandidateScore`.
     behind, error : ndarray of float64
         The mean difference to the score of the best candidate, over rows (over folds, if the
-        criterion is not "log_loss"), and its standard error; NaN if the ratio ranks.
+        criterion is not "log_loss"), and its standard error; NaN if the ratio ranks.  The quick
+        comparison gives them for candidates that it left out.
 
     Examples
     --------
@@ -183,13 +192,17 @@ class SearchResults(UserDict[str, Any]):
         losses = np.array([float(f"{loss:.12g}") for loss in losses])
         variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
         one_class = np.array([score.one_class for score in scores])
-        left_out = np.array([not score.complete for score in scores])
+        left_out = np.array([score.left_out for score in scores])
         # a stable sort keeps the first of equal candidates
         self._order = np.lexsort((connectives, variables, losses, left_out, one_class, ~known))
         rank = np.argsort(self._order) + 1
         self["rank"] = np.minimum(rank, self.n_scored + 1)
-        best = scores[self._order[0]].scores
-        pairs = [compared(best[: len(one.scores)], one.scores[: len(best)]) for one in scores]
+        best, none = scores[self._order[0]], np.empty(0)
+        rivals = [
+            (best.first, one.first) if one.left_out else (best.scores, one.scores) for one in scores
+        ]
+        same = [(a, b) if len(a) == len(b) else (none, none) for a, b in rivals]
+        pairs = [compared(*both) for both in same]
         self["behind"], self["error"] = np.array(pairs).T
 
     def leading(self, n: int) -> list[int]:
@@ -270,25 +283,24 @@ def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[fl
 class Scoring:
     """The measures of every candidate, on the Gram matrices of the training rows.
 
-    Without ``splits`` there is no cross-validation; ``part`` has the ``first`` of them alone.  If
-    ``scorer`` is None, the score is the log loss of the held-out rows (see :func:`log_scores`).
-    With ``ratio``, the radius-margin ratio is computed.  ``running`` has an entry for each
-    candidate that a thread is scoring.
+    Without ``splits`` there is no cross-validation; ``first`` are the splits of a quick comparison,
+    if there is one.  If ``scorer`` is None, the score is the log loss of the held-out rows (see
+    :func:`log_scores`).  With ``ratio``, the radius-margin ratio is computed.  ``running`` has an
+    entry for each candidate that a thread is scoring.
     """
 
     grams: CandidateGrams
     data: TrainingData
     splits: Sequence[Split]
-    first: int
+    first: Sequence[Split]
     scorer: Scorer | None
     ratio: bool
     margin_C: float | None
     running: list[Any]
 
-    @property
-    def part(self) -> Scoring:
-        """The scoring on the first folds alone."""
-        return replace(self, splits=self.splits[: self.first])
+    def on(self, splits: Sequence[Split]) -> Scoring:
+        """Return the scoring on other splits."""
+        return replace(self, splits=splits)
 
     def score(
         self,
@@ -416,6 +428,18 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
     return np.asarray(np.maximum(right, MIN_LOG_PROBABILITY))
 
 
+def quick_splits(splits: Sequence[Split]) -> list[Split]:
+    """Return splits for a quick comparison of many candidates.
+
+    They are a third of repeated folds.  Otherwise the first fold is turned: its held-out rows
+    train, in a quarter of the time, and the others, twice as many, are scored.
+    """
+    if len(splits) > FOLDS:
+        return [*splits[: -(-len(splits) // FOLD_PARTS)]]
+    train, test = splits[0]
+    return [(test, train)]
+
+
 # -- the race --------------------------------------------------------------------------------------
 
 
@@ -426,8 +450,8 @@ class Race:
     The first of several rounds has few rows; each further round has the better half of the
     candidates and twice as many rows.  This is successive halving: K. Jamieson, A. Talwalkar,
     "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016,
-    arXiv:1502.07943.  If a part of the folds comes first, the best of the last round are then
-    scored on all folds.
+    arXiv:1502.07943.  If these rounds are quick comparisons, the best candidates of the last one
+    are then scored on all folds.
 
     ``scoring_of`` takes positions of rows; ``kernels`` has the kernel of each formula, or its
     error; ``by`` is the column of :class:`SearchResults` that ranks.  All candidates are scored
@@ -471,7 +495,7 @@ class Race:
             least = self.scores[k].mean_score + MIN_SCORE_DIFFERENCE
             better = (not score.one_class, score.mean_score) > (not self.scores[k].one_class, least)
             if better and np.isfinite(score.mean_score):
-                self.scores[k] = score
+                self.scores[k] = replace(score, first=self.scores[k].first)
 
     def _rounds(self, search: PathSearch, deadline: Deadline) -> Iterator[Path]:
         """Yield rounds, each with the better half of the candidates on twice as many rows."""
@@ -483,9 +507,9 @@ class Race:
         while True:
             rows = subsample(self.classes, size)
             self.n_rows, scoring = self.n_rows or len(rows), self.scoring_of(rows)
-            part = scoring.part if len(places) > N_KEPT else scoring
+            quick = bool(scoring.first) and len(places) > N_KEPT
             added = search.add([(k, C, ()) for k in places])
-            yield Path(added, folds=[part])
+            yield Path(added, folds=[scoring.on(scoring.first) if quick else scoring])
             new = {k: search.trials[i] for k, i in zip(places, added, strict=True)}
             self.scores, self.n_rows = self.scores | new, len(rows)
             best = self._leading(new, -(-len(places) // 2))
@@ -496,22 +520,25 @@ class Race:
             left_out = new.keys() - set(best)
             self.scores |= {k: _left_out(new[k], self.n_rows) for k in left_out}
             places, size = sorted(best), ROW_GROWTH * self.n_rows
-        begun, best, several = new, best[:N_KEPT], len(part.splits) < len(scoring.splits)
-        seconds *= len(scoring.splits) / max(len(part.splits), 1)
-        if several and best and not deadline.over(seconds * len(best)):
-            added = search.add([(k, C, begun[k].folds) for k in best])
+        best = best[:N_KEPT]
+        if quick:
+            seconds *= FULL_TIME
+            if not best or deadline.over(seconds * len(best)):
+                return
+            added = search.add([(k, C, ()) for k in best])
             yield Path(added, folds=[scoring])
-            folds = f"{len(part.splits)} of {len(scoring.splits)} folds"
-            self.scores |= {k: _begun(score, folds) for k, score in begun.items()}
-            new = {k: search.trials[i] for k, i in zip(best, added, strict=True)}
+            done = {k: search.trials[i] for k, i in zip(best, added, strict=True)}
+            self.scores |= {k: _left_out_first(score) for k, score in new.items()}
+            new = {k: replace(score, first=new[k].scores) for k, score in done.items()}
             self.scores |= new
         if not (self.Cs[1:] and best) or deadline.over(seconds * len(self.Cs)):
             return
         (k,), others = self._leading(new, 1), [(C, ()) for C in self.Cs[1:]]
-        if several:  # those that are better on the first folds
-            added = search.add([(k, *one) for one in others])
-            yield Path(added, folds=[part])
-            found, middle = [search.trials[i] for i in added], begun[k]
+        if scoring.first:  # those that are better on the first folds
+            n_first = -(-len(scoring.splits) // FOLD_PARTS)
+            added = search.add([(k, *one) for one in ((C, new[k].folds[:n_first]), *others)])
+            yield Path(added, folds=[scoring.on(scoring.splits[:n_first])])
+            middle, *found = [search.trials[i] for i in added]
             least = not middle.one_class, middle.mean_score
             better = [one for one in found if (not one.one_class, one.mean_score) > least]
             others = [(one.C, one.folds) for one in better]
@@ -532,9 +559,11 @@ def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
     return ", ".join([f"candidate {place}: {formula}", *parts, f"{score.seconds:.2f} s"])
 
 
-def _begun(score: CandidateScore, folds: str) -> CandidateScore:
-    """Return the score of a candidate that was not among the best on the first folds."""
-    return replace(score, complete=False, status=f"left out after {folds}") if score else score
+def _left_out_first(score: CandidateScore) -> CandidateScore:
+    """Return the score of a candidate that was not among the best of the quick comparison."""
+    if not score:
+        return score
+    return replace(score, first=score.scores, scores=np.empty(0), status="left out at first")
 
 
 def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
@@ -586,9 +615,11 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         classes.
     cv : "auto", int or splitter, default="auto"
         The folds, stratified and shuffled, and the same for every candidate.  ``"auto"``: three
-        folds, in two repetitions for at most 150 rows, and in three for at most 60.  All candidates
-        are scored on a third of them, and the two best on all; the other values of C likewise.
-        With other values, or ``compare``, all candidates are scored on all folds.
+        folds, in two repetitions for at most 150 rows, and in three for at most 60.  A quick
+        comparison of all candidates, by a third of these fits or with a third of the rows for
+        training, finds two that are scored on all folds.  The other values of C are tried on a
+        third of the folds first.  With other values of ``cv``, or with ``compare``, all candidates
+        are scored on all folds.
     compare : bool, default=False
         Compute both ratio and score of every candidate, for :meth:`plot`.  With the criterion
         "radius-margin", the score is "roc_auc".
@@ -732,9 +763,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 validated = self.compare or not self._by_ratio
                 folds = self._splits(some.labels, seeds[4]) if validated else ()
                 ratio = self.compare or self._by_ratio
-                first = len(folds)
-                if not ratio and isinstance(self.cv, str):
-                    first = -(-first // FOLD_PARTS)
+                quick = not ratio and isinstance(self.cv, str)
+                first = quick_splits(folds) if quick else ()
                 grams = CandidateGrams(some.table)
                 margin_C, running = self.margin_C, race.running
                 return Scoring(grams, some, folds, first, scorer, ratio, margin_C, running)

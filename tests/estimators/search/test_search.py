@@ -30,6 +30,7 @@ from formulakern.estimators.search.estimator import (
     CandidateScore,
     SearchResults,
     log_scores,
+    quick_splits,
     ratio_of,
 )
 from formulakern.measures import radius_margin_ratio
@@ -270,25 +271,39 @@ def test_every_C_is_tried_for_the_best(boards):
     assert "C" in str(results).splitlines()[1]
 
 
-def test_the_best_on_a_third_of_the_folds_are_scored_on_all(boards):
+def test_a_quick_comparison_finds_those_that_are_scored_on_all_folds(boards):
     X, y, _ = boards
-    search = FormulaSearch(GIVEN, C=[1, 10, 100], random_state=0).fit(X, y)
-    results = search.results_
-    for place, text in enumerate(GIVEN):
-        alone = FormulaSearch([text], C=results["C"][place], random_state=0)
-        if results["rank"][place] <= 2:
-            assert results["status"][place] == "ok"
-        else:
-            assert results["status"][place] == "left out after 1 of 3 folds"
-            assert results["C"][place] == 10
-            seed = np.random.RandomState(0).randint(2**31 - 1, size=5)[4]
-            alone.set_params(cv=alone._splits(y, seed)[:1])
-        expected = alone.fit(X, y).results_["mean_score"][0]
-        assert results["mean_score"][place] == pytest.approx(expected)
-    assert np.isfinite(results["behind"]).all()
-    assert (results["error"][results["rank"] > 1] > 0).all()
+    seed = np.random.RandomState(0).randint(2**31 - 1, size=5)[4]
+    for rows in (200, 100):
+        few = np.arange(rows)
+        search = FormulaSearch(GIVEN, C=[1, 10, 100], random_state=0).fit(X[few], y[:rows])
+        results, scored = search.results_, []
+        for place, text in enumerate(GIVEN):
+            alone = FormulaSearch([text], C=results["C"][place], random_state=0)
+            quick = quick_splits(alone._splits(y[:rows], seed))
+            scored.append(results["status"][place] == "ok")
+            if not scored[-1]:
+                assert results["status"][place] == "left out at first"
+                assert results["C"][place] == 10
+                alone.set_params(cv=quick)
+            expected = alone.fit(X[few], y[:rows]).results_["mean_score"][0]
+            assert results["mean_score"][place] == pytest.approx(expected)
+        assert sum(scored) == 2
+        assert results["rank"][scored].max() == 2
+        assert np.isfinite(results["behind"]).all()
     every = FormulaSearch(GIVEN, cv=3, random_state=0).fit(X, y)
     assert every.results_["status"] == ["ok"] * 5
+
+
+def test_quick_splits_train_on_few_rows(boards):
+    _, y, _ = boards
+    search = FormulaSearch(["a"])
+    folds = search._splits(y, 0)
+    ((train, test),) = quick_splits(folds)
+    np.testing.assert_array_equal(train, folds[0][1])
+    np.testing.assert_array_equal(test, folds[0][0])
+    assert len(quick_splits(search._splits(y[:100], 0))) == 2
+    assert len(quick_splits(search._splits(y[:60], 0))) == 3
 
 
 def test_equal_candidates_are_scored_once_and_ties_go_to_the_simpler(boards):
