@@ -162,8 +162,8 @@ class SearchResults(UserDict[str, Any]):
         See :class:`CandidateScore`.
     behind, error : ndarray of float64
         The mean difference to the score of the best candidate, over rows (over folds, if the
-        criterion is not "log_loss"), and its standard error; NaN if the ratio ranks.  The quick
-        comparison gives them for candidates that it left out.
+        criterion is not "log_loss"), and its standard error; NaN if the ratio ranks, and the error
+        of a single fold too.  The quick comparison gives them for candidates that it left out.
 
     Examples
     --------
@@ -202,8 +202,8 @@ class SearchResults(UserDict[str, Any]):
             (best.first, one.first) if one.left_out else (best.scores, one.scores) for one in scores
         ]
         same = [(a, b) if len(a) == len(b) else (none, none) for a, b in rivals]
-        pairs = [compared(*both) for both in same]
-        self["behind"], self["error"] = np.array(pairs).T
+        self["behind"], error = np.array([compared(*both) for both in same]).T
+        self["error"] = np.where([len(both[0]) == 1 for both in same], np.nan, error)
 
     def leading(self, n: int) -> list[int]:
         """Return the positions of the n best candidates with a finite criterion."""

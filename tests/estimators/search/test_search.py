@@ -293,6 +293,9 @@ def test_a_quick_comparison_finds_those_that_are_scored_on_all_folds(boards):
         assert np.isfinite(results["behind"]).all()
     every = FormulaSearch(GIVEN, cv=3, random_state=0).fit(X, y)
     assert every.results_["status"] == ["ok"] * 5
+    accuracy = FormulaSearch(GIVEN, "accuracy", random_state=0).fit(X, y).results_
+    assert np.isfinite(accuracy["behind"]).all()
+    np.testing.assert_array_equal(np.isnan(accuracy["error"]), accuracy["rank"] > 2)  # of one fold
 
 
 def test_quick_splits_train_on_few_rows(boards):
