@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 #: ``scorer(model, Gram rows of the test rows, their classes)``; larger scores are better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
+#: The splits of the quick comparison, a part of the folds, or all folds.
+Stage = Literal["quick", "part", "all"]
 #: The most rows of the printed table, and the most characters of a formula.
 SHOWN_ROWS, MAX_FORMULA_CHARACTERS = 10, 48
 #: Smaller logarithms of probabilities are raised to this one.
@@ -298,15 +300,23 @@ class Scoring:
     margin_C: float | None
     running: list[Any]
 
-    def on(self, splits: Sequence[Split]) -> Scoring:
-        """Return the scoring on other splits."""
-        return replace(self, splits=splits)
+    @property
+    def n_part(self) -> int:
+        """The number of folds in a part of them."""
+        return -(-len(self.splits) // FOLD_PARTS)
+
+    def splits_of(self, stage: Stage) -> Sequence[Split]:
+        """Return the splits of the quick comparison, of a part of the folds, or all folds."""
+        if stage == "quick":
+            return self.first
+        return self.splits[: self.n_part] if stage == "part" else self.splits
 
     def score(
         self,
         kernel: Kernel | FormulaKernError,
         C: float,
-        folds: Sequence[Any] = (),
+        stage: Stage,
+        folds: Sequence[Any],
         _: Deadline = UNLIMITED,
     ) -> tuple[CandidateScore, None]:
         """Return the measures of one candidate; an error of its kernel becomes its status.
@@ -326,7 +336,7 @@ class Scoring:
                 if math.isinf(found["ratio"]):
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
-                found |= self._validated(gram, C, folds)
+                found |= self._validated(gram, C, self.splits_of(stage), folds)
         except MemoryError:
             raise
         except FormulaKernError as error:
@@ -336,7 +346,9 @@ class Scoring:
             self.running.pop()
         return CandidateScore(seconds=time.perf_counter() - begun, **found), None
 
-    def _validated(self, gram: FloatArray, C: float, known: Sequence[Any]) -> dict[str, Any]:
+    def _validated(
+        self, gram: FloatArray, C: float, splits: Sequence[Split], known: Sequence[Any]
+    ) -> dict[str, Any]:
         """Return the scores of the held-out rows or folds, with their mean and deviation."""
         largest = float(gram.diagonal().max())  # the largest entry of a semidefinite matrix
         if largest > MAX_GRAM_ENTRY:
@@ -344,12 +356,12 @@ class Scoring:
                 f"the largest K[i, i] is {largest:.3g}, which the support vector machine cannot "
                 "square. Use normalize=True."
             )
-        folds = [*known, *(self._fold(gram, C, *split) for split in self.splits[len(known) :])]
+        folds = [*known, *(self._fold(gram, C, *split) for split in splits[len(known) :])]
         found: dict[str, Any] = {"folds": folds}
         if self.scorer is not None:
             of_folds = scores = np.array(folds)
         else:
-            rows, codes = np.concatenate([test for _, test in self.splits]), self.data.codes
+            rows, codes = np.concatenate([test for _, test in splits]), self.data.codes
             decisions = np.concatenate(folds)
             values = log_scores(decisions, codes[rows])
             ends = np.cumsum(list(map(len, folds)))[:-1]
@@ -508,8 +520,8 @@ class Race:
             rows = subsample(self.classes, size)
             self.n_rows, scoring = self.n_rows or len(rows), self.scoring_of(rows)
             quick = bool(scoring.first) and len(places) > N_KEPT
-            added = search.add([(k, C, ()) for k in places])
-            yield Path(added, folds=[scoring.on(scoring.first) if quick else scoring])
+            added = search.add([(k, C, "quick" if quick else "all", ()) for k in places])
+            yield Path(added, folds=[scoring])
             new = {k: search.trials[i] for k, i in zip(places, added, strict=True)}
             self.scores, self.n_rows = self.scores | new, len(rows)
             best = self._leading(new, -(-len(places) // 2))
@@ -525,7 +537,7 @@ class Race:
             seconds *= FULL_TIME
             if not best or deadline.over(seconds * len(best)):
                 return
-            added = search.add([(k, C, ()) for k in best])
+            added = search.add([(k, C, "all", ()) for k in best])
             yield Path(added, folds=[scoring])
             done = {k: search.trials[i] for k, i in zip(best, added, strict=True)}
             self.scores |= {k: _left_out_first(score) for k, score in new.items()}
@@ -534,15 +546,15 @@ class Race:
         if not (self.Cs[1:] and best) or deadline.over(seconds * len(self.Cs)):
             return
         (k,), others = self._leading(new, 1), [(C, ()) for C in self.Cs[1:]]
-        if scoring.first:  # those that are better on the first folds
-            n_first = -(-len(scoring.splits) // FOLD_PARTS)
-            added = search.add([(k, *one) for one in ((C, new[k].folds[:n_first]), *others)])
-            yield Path(added, folds=[scoring.on(scoring.splits[:n_first])])
+        if scoring.first:  # those that are better on a part of the folds
+            known = new[k].folds[: scoring.n_part]
+            added = search.add([(k, c, "part", own) for c, own in ((C, known), *others)])
+            yield Path(added, folds=[scoring])
             middle, *found = [search.trials[i] for i in added]
             least = not middle.one_class, middle.mean_score
             better = [one for one in found if (not one.one_class, one.mean_score) > least]
             others = [(one.C, one.folds) for one in better]
-        self._others = search.add([(k, *one) for one in others])
+        self._others = search.add([(k, c, "all", own) for c, own in others])
         yield Path(self._others, folds=[scoring])
 
     def _leading(self, scores: Mapping[int, CandidateScore], n: int) -> list[int]:
