@@ -85,9 +85,9 @@ ONE_CLASS = "one class for all rows held out"
 MAX_GRAM_ENTRY = 1e100
 #: Scores that differ by less are equal.
 MIN_SCORE_DIFFERENCE = 1e-12
-#: With ``cv="auto"`` a quick comparison chooses ``N_KEPT`` candidates, and one of ``FOLD_PARTS``
-#: parts of the folds the values of C, that are scored on all folds; the most that takes, as a
-#: multiple of the time of the quick comparison.
+#: With ``cv="auto"`` a quick comparison chooses ``N_KEPT`` candidates for all folds, and one of
+#: ``FOLD_PARTS`` parts of the folds the values of C.  A score on all folds takes at most
+#: ``FULL_TIME`` times as long as a quick one.
 N_KEPT, FOLD_PARTS, FULL_TIME = 2, 3, 12
 #: The number of rows in the first round; the growth of that number per round; and the power of the
 #: growth that bounds the time: a Gram matrix has n² entries, and its solver takes up to n³ steps.
@@ -370,7 +370,7 @@ class Scoring:
                 scores = np.bincount(rows, values, len(codes)) / np.bincount(rows, None, len(codes))
             if len(np.unique(decisions.argmax(axis=1))) == 1:
                 found |= {"one_class": True, "status": ONE_CLASS}
-        mean = np.nanmean(scores)
+        mean = np.nan if np.isnan(scores).all() else np.nanmean(scores)
         if not np.isfinite(mean):
             found["status"] = "the score is not a finite number"
         return {**found, "mean_score": mean, "std_score": np.std(of_folds), "scores": scores}
@@ -543,9 +543,10 @@ class Race:
             self.scores |= {k: _left_out_first(score) for k, score in new.items()}
             new = {k: replace(score, first=new[k].scores) for k, score in done.items()}
             self.scores |= new
-        if not (self.Cs[1:] and best) or deadline.over(seconds * len(self.Cs)):
+        leading, others = self._leading(new, 1), [(C, ()) for C in self.Cs[1:]]
+        if not (others and leading) or deadline.over(seconds * len(self.Cs)):
             return
-        (k,), others = self._leading(new, 1), [(C, ()) for C in self.Cs[1:]]
+        (k,) = leading
         if scoring.first:  # those that are better on a part of the folds
             known = new[k].folds[: scoring.n_part]
             added = search.add([(k, c, "part", own) for c, own in ((C, known), *others)])

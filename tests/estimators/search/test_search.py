@@ -298,6 +298,20 @@ def test_a_quick_comparison_finds_those_that_are_scored_on_all_folds(boards):
     np.testing.assert_array_equal(np.isnan(accuracy["error"]), accuracy["rank"] > 2)  # of one fold
 
 
+def test_scores_that_fail_on_all_folds(boards):
+    """A scorer that fails where many rows train; the quick comparison is left."""
+    X, y, _ = boards
+
+    def few_rows(machine, gram, classes):
+        return np.nan if gram.shape[1] > 100 else float(len(machine.support_))
+
+    search = FormulaSearch(GIVEN, few_rows, random_state=0).fit(X, y)
+    status = search.results_["status"]
+    assert status.count("the score is not a finite number") == 2
+    assert status.count("left out at first") == 3
+    assert status[search.best_index_] == "left out at first"
+
+
 def test_quick_splits_train_on_few_rows(boards):
     _, y, _ = boards
     search = FormulaSearch(["a"])
