@@ -285,7 +285,6 @@ def main():
         lines,
         list(chosen),
         OUTPUT / ("16_league_quick.png" if given.quick else "16_league.png"),
-        anchor="logistic balanced CV",
         defaults=[name for name in chosen if not name.endswith("CV")],
         ours=OURS,
         hkl=("HKL", "HKL CV"),

@@ -121,7 +121,7 @@ def mean_text(values, tables, form="{:.3f}"):
     return form.format(np.mean(list(values.values()))) if len(values) == tables else ""
 
 
-def overview(share, paired, anchor):
+def overview(share, paired):
     """Print every measure, the mean ranks, sizes and seconds."""
     ranks = mean_ranks(paired.scores())
     rows = []
@@ -145,17 +145,8 @@ def overview(share, paired, anchor):
     )
     if paired.missing:
         print(f"Tables that some learner lacks: {', '.join(paired.missing)}.")
-    others = [name for name, found in paired.all.items() if found and name not in paired.learners]
-    for name in others:
-        if anchor not in paired.all:
-            break
-        both = sorted(paired.all[name].keys() & paired.all[anchor].keys())
-        ours, theirs = (paired.means(one, "macro F1", both) for one in (name, anchor))
-        if both:
-            print(
-                f"{name}, on {len(ours)} tables ({len(both)} splits): macro F1 "
-                f"{np.mean(list(ours.values())):.3f}, {anchor} {np.mean(list(theirs.values())):.3f}"
-            )
+    print()
+    on_fewer_splits(share, paired)
     if len(paired.learners) > 2 and len(paired.tables) > 1:
         chance = friedmanchisquare(*paired.scores().T).pvalue
         difference = critical_difference(len(paired.learners), len(paired.tables))
@@ -164,6 +155,28 @@ def overview(share, paired, anchor):
             f"(Nemenyi): {difference:.2f}"
         )
     print()
+
+
+def on_fewer_splits(share, paired):
+    """Print learners that lack splits, and the others on the splits that they have."""
+    rows = []
+    for name in paired.all:
+        both = sorted(paired.all[name].keys() & set(paired.pairs))
+        if name in paired.learners or not both:
+            continue
+        means = [paired.means(one, "macro F1", both) for one in (name, *paired.learners)]
+        sizes = [paired.means(name, what, both) for what in ("seconds", "rules")]
+        rows.append(
+            [name, f"{len(both)} of {len(means[0])} tables"]
+            + [f"{median(size.values()):.3g}" if size else "" for size in sizes]
+            + [f"{np.mean(list(scores.values())):.3f}" for scores in means]
+        )
+    if rows:
+        show(
+            f"{share} % training rows, learners that lack splits: means of macro F1 over tables",
+            ["learner", "splits", "seconds", "rules", "macro F1", *paired.learners],
+            rows,
+        )
 
 
 def small_models(share, paired):
@@ -382,7 +395,7 @@ def diagram(axis, paired, ours):
     axis.axis("off")
 
 
-def report(lines, learners, path, *, anchor, defaults, ours, hkl, readable):
+def report(lines, learners, path, *, defaults, ours, hkl, readable):
     """Print all tables, and draw the picture."""
     panels = {}
     shares = groupby(sorted(lines, key=itemgetter("share")), itemgetter("share"))
@@ -390,7 +403,7 @@ def report(lines, learners, path, *, anchor, defaults, ours, hkl, readable):
         paired = Paired(list(some), learners)
         if paired.tables:
             panels[share] = paired
-            overview(share, paired, anchor)
+            overview(share, paired)
             small_models(share, paired)
             for name in hkl:
                 losses(share, paired, name, readable)

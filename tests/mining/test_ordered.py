@@ -124,7 +124,7 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         assert bool(found) == (best > lower)
 
 
-def test_a_threshold_that_rounding_moves_is_no_obstacle(monkeypatch):
+def test_rounding_of_the_threshold_does_not_end_a_proof(monkeypatch):
     """A bound |S| = threshold·divisor, divided by the divisor, may exceed the threshold."""
     for name in ("FIRST_BINS", "COARSE_BINS", "FIRST_PARTS"):
         monkeypatch.setattr(ordered, name, 1)
