@@ -300,16 +300,11 @@ class Scoring:
     margin_C: float | None
     running: list[Any]
 
-    @property
-    def n_part(self) -> int:
-        """The number of folds in a part of them."""
-        return -(-len(self.splits) // FOLD_PARTS)
-
     def splits_of(self, stage: Stage) -> Sequence[Split]:
         """Return the splits of the quick comparison, of a part of the folds, or all folds."""
         if stage == "quick":
             return self.first
-        return self.splits[: self.n_part] if stage == "part" else self.splits
+        return part_of(self.splits) if stage == "part" else self.splits
 
     def score(
         self,
@@ -382,8 +377,7 @@ class Scoring:
         data, rows = self.data, gram[np.ix_(test, train)]
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", C=C)
-            own = gram[np.ix_(train, train)]
-            model.fit(own, data.labels[train], data.weights[train])
+            model.fit(gram[np.ix_(train, train)], data.labels[train], data.weights[train])
             if self.scorer is not None:
                 return float(self.scorer(model, rows, data.labels[test]))
             decision = model.decision_function(rows)
@@ -440,14 +434,19 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
     return np.asarray(np.maximum(right, MIN_LOG_PROBABILITY))
 
 
-def quick_splits(splits: Sequence[Split]) -> list[Split]:
+def part_of(folds: Sequence[Any]) -> Sequence[Any]:
+    """Return the first of ``FOLD_PARTS`` parts of the folds."""
+    return folds[: -(-len(folds) // FOLD_PARTS)]
+
+
+def quick_splits(splits: Sequence[Split]) -> Sequence[Split]:
     """Return splits for a quick comparison of many candidates.
 
     They are a third of repeated folds.  Otherwise the first fold is turned: its held-out rows
     train, in a quarter of the time, and the others, twice as many, are scored.
     """
     if len(splits) > FOLDS:
-        return [*splits[: -(-len(splits) // FOLD_PARTS)]]
+        return part_of(splits)
     train, test = splits[0]
     return [(test, train)]
 
@@ -548,8 +547,8 @@ class Race:
             return
         (k,) = leading
         if scoring.first:  # those that are better on a part of the folds
-            known = new[k].folds[: scoring.n_part]
-            added = search.add([(k, c, "part", own) for c, own in ((C, known), *others)])
+            known = C, part_of(new[k].folds)
+            added = search.add([(k, c, "part", own) for c, own in (known, *others)])
             yield Path(added, folds=[scoring])
             middle, *found = [search.trials[i] for i in added]
             least = not middle.one_class, middle.mean_score
