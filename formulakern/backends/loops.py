@@ -495,19 +495,19 @@ def whole(value: Any) -> Any:
 
 
 @compiled(forceinline=True)
-def _look_up_numbers(values: Any, numbers: Any, table: Any) -> None:
+def _look_up_numbers(values: Any, numbers: Any, columns: Any, table: Any) -> None:
     vectorized()
     for j in range(len(values)):
-        values[j] = table[numbers[j]]
+        values[j] = table[numbers[columns[j]]]
 
 
 @compiled(
     *(
-        f"void({dtype}[:, ::1], float64[::1], int64, int64, float64[:, ::1])"
+        f"void({dtype}[:, ::1], float64[::1], int64[::1], int64[::1], float64[:, ::1])"
         for dtype in ("uint8", "uint16", "uint32")
     )
 )
-def look_up_rows(index: Any, table: Any, start: Any, stop: Any, out: Any) -> None:
-    """Set ``out[i, j] = table[index[i, j]]`` for the rows ``start … stop``."""
-    for i in range(start, stop):
-        _look_up_numbers(out[i], index[i], table)
+def look_up_block(index: Any, table: Any, rows: Any, columns: Any, out: Any) -> None:
+    """Set ``out[i, j] = table[index[rows[i], columns[j]]]``."""
+    for i in range(len(rows)):
+        _look_up_numbers(out[i], index[rows[i]], columns, table)

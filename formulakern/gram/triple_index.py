@@ -21,10 +21,13 @@ from formulakern.backends.lookup import (
     lay_out,
     row_classes,
 )
-from formulakern.backends.loops import look_up_rows
+from formulakern.backends.loops import look_up_block
 from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
+
+#: Positions of rows and of columns, int64.
+Positions = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 #: The largest number of triples.
 MAX_TRIPLES = 3 << 21
@@ -96,23 +99,29 @@ class TripleIndex:
         """The numbers of rows of x and of z."""
         return self.index.shape[0], self.index.shape[1]
 
-    def look_up(self, values: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return the matrix ``values[index]`` of one value per triple, in ``out`` if given."""
+    def look_up(
+        self, values: FloatArray, out: FloatArray | None = None, block: Positions | None = None
+    ) -> FloatArray:
+        """Return the matrix ``values[index]`` of one value per triple, in ``out`` if given.
+
+        With ``block``, the positions of rows and of columns, only this part of the matrix.
+        """
         n_triples = self.counts.same.size
         if values.shape != (n_triples,):
             raise ParameterError(
                 f"values has shape {values.shape}; expected one for each of {n_triples:,} triples."
             )
-        matrix = output(self.shape, out)
+        own, others = block or [np.arange(size, dtype=np.int64) for size in self.shape]
+        matrix = output((len(own), len(others)), out)
         table = np.array(values, dtype=np.float64)  # contiguous and writeable, as the loop needs
-        if not look_up_rows.pays(matrix.size):
-            matrix[...] = table[self.index]
+        if not look_up_block.pays(matrix.size):
+            matrix[...] = table[self.index[np.ix_(own, others)]]
             return matrix
 
         def one(rows: slice, columns: slice) -> None:  # noqa: ARG001
-            look_up_rows(self.index, table, rows.start, rows.stop, matrix)
+            look_up_block(self.index, table, own[rows], others, matrix[rows])
 
-        work_off(row_blocks(self.shape, max(1, LOOKUP_PAIRS // self.shape[1])), one)
+        work_off(row_blocks(matrix.shape, max(1, LOOKUP_PAIRS // max(1, len(others)))), one)
         return matrix
 
 

@@ -8,6 +8,7 @@ matrices equal ``kernel(X, Z)``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.matrix import fill_matrix, output
-from formulakern.gram.triple_index import TripleIndex
+from formulakern.gram.triple_index import Positions, TripleIndex
 from formulakern.kernels.algebra import Kernel
+
+#: The triples of counts of all pairs of rows, and the values of a kernel on them.
+Tabulated = tuple[TripleIndex, FloatArray]
 
 
 class CandidateGrams:
@@ -66,6 +70,7 @@ class CandidateGrams:
         self._given = X, Z
         self._pair = TablePair(X, Z, real=True)
         self._indices: dict[PairedTables, TripleIndex | None] = {}
+        self._tabulated: dict[Kernel, Tabulated | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CandidateGrams, self._given  # without the counts: they are recomputed
@@ -88,12 +93,6 @@ class CandidateGrams:
         out : float64 of shape ``shape``, C-contiguous, optional
             Receives the matrix, so that successive kernels share one array.
         """
-        if not isinstance(kernel, Kernel):
-            raise ParameterError(
-                f"expected a kernel; got {type(kernel).__name__}. Write fk.kernel('a & b')."
-            )
-        if self._pair.is_real and not kernel.accepts_real:
-            TablePair(*self._given)  # raises DataError for the entry that is not 0 or 1
         found = self.tabulated(kernel)
         if found is None:
             return fill_matrix(
@@ -102,15 +101,42 @@ class CandidateGrams:
         index, values = found
         return index.look_up(values, out)
 
+    def blocks(self, kernel: Kernel) -> Callable[[Positions], FloatArray]:
+        """Return a function of positions of rows and columns: this part of the Gram matrix.
+
+        The whole matrix is computed once if the kernel is not tabulated, and not at all otherwise.
+        """
+        found = self.tabulated(kernel)
+        if found is None:
+            gram = self.gram(kernel)
+            return lambda block: gram[np.ix_(*block)]
+        index, values = found
+        return lambda block: index.look_up(values, block=block)
+
     def diagonal(self, kernel: Kernel) -> FloatArray:
         """Return K(x, x) for every row of X, float64: ``kernel.diagonal(X)``."""
-        return kernel.diagonal_of(self._pair.rows_of_x())
+        if not self._pair.symmetric or not (found := self.tabulated(kernel)):
+            return kernel.diagonal_of(self._pair.rows_of_x())
+        index, values = found
+        diagonal: FloatArray = values[index.index.diagonal()]
+        return diagonal
 
-    def tabulated(self, kernel: Kernel) -> tuple[TripleIndex, FloatArray] | None:
+    def tabulated(self, kernel: Kernel) -> Tabulated | None:
         """Return the triples of counts of all pairs of rows, and the values of a kernel on them.
 
         Return None if the kernel is not a function of few triples, or not finite on them.
         """
+        if not isinstance(kernel, Kernel):
+            raise ParameterError(
+                f"expected a kernel; got {type(kernel).__name__}. Write fk.kernel('a & b')."
+            )
+        if self._pair.is_real and not kernel.accepts_real:
+            TablePair(*self._given)  # raises DataError for the entry that is not 0 or 1
+        if kernel not in self._tabulated:
+            self._tabulated[kernel] = self._on_triples(kernel)
+        return self._tabulated[kernel]
+
+    def _on_triples(self, kernel: Kernel) -> Tabulated | None:
         tables = None if self._pair.is_real else kernel.counts_of(self._pair)
         if tables is None:
             return None

@@ -200,6 +200,19 @@ def test_what_is_not_tabulated_is_computed():
         fk.CandidateGrams(real).gram(fk.kernel("a"))
 
 
+@pytest.mark.usefixtures("road")
+def test_blocks_are_parts_of_the_matrix():
+    generator = np.random.default_rng(0)
+    rows, columns = generator.permutation(50)[:30], generator.permutation(50)[:20]
+    for X in (one_hot(50, 24), generator.integers(0, 2, (50, 600))):
+        grams = fk.CandidateGrams(X)
+        for k in (fk.kernel("a & ~b"), fk.kernel("a -> b").normalized()):
+            block = grams.blocks(k)
+            for chosen in ((rows, columns), (rows, rows), (rows[:2], columns[:0])):
+                np.testing.assert_array_equal(block(chosen), k(X)[np.ix_(*chosen)])
+            np.testing.assert_array_equal(grams.diagonal(k), k.diagonal(X))
+
+
 def test_magnitudes_end_as_with_the_kernel():
     X = one_hot(40, 300)
     long = " & ".join(f"(a{i} | ~b{i})" for i in range(80))

@@ -53,6 +53,7 @@ from formulakern.estimators.validation import (
     splits,
 )
 from formulakern.estimators.workers import Workers
+from formulakern.gram.triple_index import Positions
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 
 #: ``scorer(model, Gram rows of the test rows, their classes)``; larger scores are better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
+#: A part of a Gram matrix, by positions of rows and of columns.
+Blocks = Callable[[Positions], FloatArray]
 #: The splits of the quick comparison, a part of the folds, or all folds.
 Stage = Literal["quick", "part", "all"]
 #: The most rows of the printed table, and the most characters of a formula.
@@ -324,14 +327,21 @@ class Scoring:
         try:
             if isinstance(kernel, FormulaKernError):
                 raise kernel
-            gram = self.grams.gram(kernel)
+            block = self.grams.blocks(kernel)
             if self.ratio:
-                ratios = ratio_of(gram, self.data.labels, self.margin_C)
+                rows = np.arange(len(self.data.codes))
+                ratios = ratio_of(block((rows, rows)), self.data.labels, self.margin_C)
                 found |= zip(("radius", "margin", "ratio"), ratios, strict=True)
                 if math.isinf(found["ratio"]):
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
-                found |= self._validated(gram, C, self.splits_of(stage), folds)
+                largest = float(self.grams.diagonal(kernel).max())  # of a semidefinite matrix
+                if largest > MAX_GRAM_ENTRY:
+                    raise MagnitudeError(
+                        f"the largest K[i, i] is {largest:.3g}, which the support vector machine "
+                        "cannot square. Use normalize=True."
+                    )
+                found |= self._validated(block, C, self.splits_of(stage), folds)
         except MemoryError:
             raise
         except FormulaKernError as error:
@@ -342,16 +352,10 @@ class Scoring:
         return CandidateScore(seconds=time.perf_counter() - begun, **found), None
 
     def _validated(
-        self, gram: FloatArray, C: float, splits: Sequence[Split], known: Sequence[Any]
+        self, block: Blocks, C: float, splits: Sequence[Split], known: Sequence[Any]
     ) -> dict[str, Any]:
         """Return the scores of the held-out rows or folds, with their mean and deviation."""
-        largest = float(gram.diagonal().max())  # the largest entry of a semidefinite matrix
-        if largest > MAX_GRAM_ENTRY:
-            raise MagnitudeError(
-                f"the largest K[i, i] is {largest:.3g}, which the support vector machine cannot "
-                "square. Use normalize=True."
-            )
-        folds = [*known, *(self._fold(gram, C, *split) for split in splits[len(known) :])]
+        folds = [*known, *(self._fold(block, C, *split) for split in splits[len(known) :])]
         found: dict[str, Any] = {"folds": folds}
         if self.scorer is not None:
             of_folds = scores = np.array(folds)
@@ -371,21 +375,25 @@ class Scoring:
         return {**found, "mean_score": mean, "std_score": np.std(of_folds), "scores": scores}
 
     def _fold(
-        self, gram: FloatArray, C: float, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
+        self, block: Blocks, C: float, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
     ) -> Any:
         """Return the score of a fold; for the log loss, the decisions for all classes."""
-        data, rows = self.data, gram[np.ix_(test, train)]
+        data = self.data
+        labels = data.codes if self.scorer is None else data.labels
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", C=C)
-            model.fit(gram[np.ix_(train, train)], data.labels[train], data.weights[train])
+            model.fit(block((train, train)), labels[train], data.weights[train])
             if self.scorer is not None:
-                return float(self.scorer(model, rows, data.labels[test]))
-            decision = model.decision_function(rows)
-        if decision.ndim == 1:
-            decision = np.stack([-decision, decision], axis=1)
+                return float(self.scorer(model, block((test, train)), labels[test]))
+            if len(model.classes_) > 2:
+                decision = model.decision_function(block((test, train)))
+            else:
+                rows = block((test, train[model.support_]))
+                decision = rows @ model.dual_coef_[0] + model.intercept_
+                decision = np.stack([-decision, decision], axis=1)
         least = decision.min(axis=1, keepdims=True) - 1  # for classes absent from the fold
         whole = np.repeat(least, len(data.classes), axis=1)
-        whole[:, np.searchsorted(data.classes, model.classes_)] = decision
+        whole[:, model.classes_] = decision
         return whole
 
 
@@ -781,13 +789,15 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 margin_C, running = self.margin_C, race.running
                 return Scoring(grams, some, folds, first, scorer, ratio, margin_C, running)
 
-            simpler = equal_kernels(formulas, self.variables)
+            simpler: list[int | None] = [None] * len(formulas)  # drawn formulas are different
+            if not is_integer(self.candidates):
+                simpler = equal_kernels(formulas, self.variables)
             different = [k for k, other in enumerate(simpler) if other is None]
             race = Race(
                 scoring_of,
                 data.labels,
                 formulas,
-                [self._kernel(formula, X) for formula in formulas],
+                [*self._kernels(formulas, X)],
                 "ratio" if self._by_ratio else "mean_score",
                 Cs,
                 dict.fromkeys(different, CandidateScore(status="interrupted")),
@@ -920,14 +930,18 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         chosen = {"C": C, "class_weight": class_weight}
         return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()) | chosen)
 
-    def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel | FormulaKernError:
-        """Return the kernel that the model of this formula uses, or its error."""
-        model = self._model(formula, 1.0)
+    def _kernels(
+        self, formulas: Sequence[Formula | Kernel], X: Any
+    ) -> Iterator[Kernel | FormulaKernError]:
+        """Yield the kernel that the model of each formula uses, or its error."""
+        model = self._model(formulas[0], 1.0)
         model.encoder_ = self.encoder_
-        try:
-            return model._make_kernel(X)
-        except FormulaKernError as error:
-            return error
+        for formula in formulas:
+            model.formula = formula
+            try:
+                yield model._make_kernel(X)
+            except FormulaKernError as error:
+                yield error
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         cv = self.cv
