@@ -206,7 +206,7 @@ class HierarchicalBase(RuleModel):
         rows = problems(examples_of(0))
         depth, linear = given["depth_penalty"], LINEAR_PENALTY
         if isinstance(depth, str):
-            depth = DEPTH_OF_WORDS if self._few_words else DEPTH
+            depth = DEPTH_OF_WORDS if self._few_rules() else DEPTH
             if longest_of(rows.table, len(names) if together else 1) == 2:
                 depth, linear = DEPTH_OF_PAIRS, PENALTY_SHARE_OF_PAIRS * LINEAR_PENALTY
                 automatic *= PENALTY_SHARE_OF_PAIRS
@@ -282,18 +282,19 @@ class HierarchicalBase(RuleModel):
         """The limit of rules for all classes together."""
         return rule_limit(vars(self)["max_rules"])
 
-    @property
-    def _few_words(self) -> bool:
-        """True if the rules are few and the table has no numeric columns."""
+    def _few_rules(self, most: int = 0) -> bool:
+        """Return True if the rules are few and so are the propositions of each numeric column."""
         encoder = self._encoding.encoder
-        words = isinstance(encoder, PropositionEncoder) and all(
-            plan.kind in ("boolean", "nominal") for plan in encoder.plans_
+        few = isinstance(encoder, PropositionEncoder) and all(
+            plan.kind in ("boolean", "nominal")
+            or (plan.kind == "numeric" and len(plan.gaps or plan.propositions) <= most)
+            for plan in encoder.plans_
         )
-        return words and self._limit is not None and self.loss == "logistic" and self.rho == 1
+        return few and self._limit is not None and self.loss == "logistic" and self.rho == 1
 
     def _automatic_C(self, total: float, n_losses: int = 1) -> float:
         """Return the C of ``C="auto"`` for rows of total weight ``total`` with some losses each."""
-        if self._few_words:
+        if self._few_rules():
             return C_OF_WORDS / math.sqrt(n_losses)
         factor = AUTOMATIC_SQUARED if self.loss == "squared" else AUTOMATIC_C
         return factor / math.sqrt(total * n_losses)

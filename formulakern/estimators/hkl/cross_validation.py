@@ -57,11 +57,14 @@ class Candidate(NamedTuple):
 #: The setting of models that check parameters or encode folds.
 MIDDLE = Pair(1.0, 2.0)
 #: The multiples of the automatic C, with the depth penalties, that are compared by default: for
-#: tables with and without numeric columns.
+#: tables with numeric columns, with numeric columns of few values, and without numeric columns.
 PAIRS = (
     (Pair(1.0, 2.0), Pair(1.0, 4.0)),
+    (Pair(1.0, 1.0), Pair(1.0, 2.0), Pair(1.0, 4.0)),
     (Pair(0.3, 1.0), Pair(1.0, 1.0), Pair(0.3, 2.0)),
 )
+#: The most propositions of a numeric column of few values: x ≤ c and x ≥ c between ten values.
+MAX_FEW_CUTS = 18
 
 
 def calibrated(
@@ -131,8 +134,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         ``"auto"``: the C of ``HKLClassifier(C="auto")``; for tables whose default depth penalty is
         1, also 0.3 times this C, and with the depth penalty 2 only this one.
     depth_penalties : "auto" or sequence of float, default="auto"
-        Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4, or
-        1 and 2 for tables whose default is 1.
+        Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4; also
+        1 if no numeric column has more than ten values; 1 and 2 for tables whose default is 1.
     cv : "auto", int or splitter, default="auto"
         An integer: the number of folds, stratified and shuffled by ``random_state``.  ``"auto"``:
         three folds, repeated twice for at most 45 rows and three times for at most 30.
@@ -255,7 +258,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         )
 
     def _settings(self) -> list[Pair]:
-        default = PAIRS[hasattr(self, "_encoding") and self._few_words]
+        encoded = hasattr(self, "_encoding")
+        default = PAIRS[sum(encoded and self._few_rules(most) for most in (0, MAX_FEW_CUTS))]
         own_Cs, own_depths = (list(dict.fromkeys(part)) for part in zip(*default, strict=True))
         Cs = numbers_of("Cs", own_Cs if self._automatic else self.Cs, 0.0, strict=True)
         given: Any = self.depth_penalties

@@ -573,7 +573,7 @@ class Race:
 
 
 def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
-    known = {"ratio": score.ratio, "score": score.mean_score}
+    known = {"C": score.C, "ratio": score.ratio, "score": score.mean_score}
     parts = [f"{name} {value:.4g}" for name, value in known.items() if not np.isnan(value)]
     parts += [score.status] * (score.status != "ok")
     return ", ".join([f"candidate {place}: {formula}", *parts, f"{score.seconds:.2f} s"])
