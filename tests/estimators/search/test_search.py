@@ -568,7 +568,7 @@ def test_progress(boards, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("candidate ") == 5
-    assert "candidate 1: a & b, ratio " in err
+    assert "candidate 1: a & b, C 10, ratio " in err
 
 
 def test_plot(boards, monkeypatch):
