@@ -168,7 +168,7 @@ def test_the_value_is_that_of_the_game_that_is_left(generator, C, directions):
     y = np.append([0, 1], generator.integers(0, 2, 14))
     options = {"C": C, "encoder": fk.PropositionEncoder(cut_points=3, negations=True)}
     free = quiet(PRLClassifier(**options), X, y)
-    model = quiet(PRLClassifier(monotone=directions, **options, **TIGHT), X, y)
+    model = quiet(PRLClassifier(monotone=directions, max_rules=None, **options, **TIGHT), X, y)
     leaves = fk.PropositionEncoder(cut_points=3, negations=True).fit(X).propositions_
     assert set(model.propositions_) <= {str(leaf) for leaf in leaves}
     value = value_of(allowed_game(X, y, leaves, directions), C)
