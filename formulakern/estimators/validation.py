@@ -465,12 +465,13 @@ def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
             raise _no_folds(cv) from None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
+        rows = np.arange(len(labels))
         try:
             return [
-                (np.asarray(train), np.asarray(test))
+                (rows[train], rows[test])
                 for train, test in folds.split(np.zeros((len(labels), 1)), labels)
             ]
-        except TypeError:
+        except (TypeError, IndexError):
             raise _no_folds(cv) from None
 
 

@@ -26,8 +26,8 @@ from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
 
-#: Positions of rows and of columns, int64.
-Positions = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+#: Positions of rows and of columns.
+Positions = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 #: The largest number of triples.
 MAX_TRIPLES = 3 << 21
@@ -111,7 +111,11 @@ class TripleIndex:
             raise ParameterError(
                 f"values has shape {values.shape}; expected one for each of {n_triples:,} triples."
             )
-        own, others = block or [np.arange(size, dtype=np.int64) for size in self.shape]
+        everything = [np.arange(size, dtype=np.int64) for size in self.shape]
+        # positions from 0 on, or IndexError: the loop does not check them
+        own, others = (
+            [a[b] for a, b in zip(everything, block, strict=True)] if block else everything
+        )
         matrix = output((len(own), len(others)), out)
         table = np.array(values, dtype=np.float64)  # contiguous and writeable, as the loop needs
         if not look_up_block.pays(matrix.size):

@@ -20,9 +20,6 @@ from formulakern.gram.matrix import fill_matrix, output
 from formulakern.gram.triple_index import Positions, TripleIndex
 from formulakern.kernels.algebra import Kernel
 
-#: The triples of counts of all pairs of rows, and the values of a kernel on them.
-Tabulated = tuple[TripleIndex, FloatArray]
-
 
 class CandidateGrams:
     """Gram matrices of successive kernels on one table or between two tables.
@@ -70,7 +67,6 @@ class CandidateGrams:
         self._given = X, Z
         self._pair = TablePair(X, Z, real=True)
         self._indices: dict[PairedTables, TripleIndex | None] = {}
-        self._tabulated: dict[Kernel, Tabulated | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CandidateGrams, self._given  # without the counts: they are recomputed
@@ -102,9 +98,37 @@ class CandidateGrams:
         return index.look_up(values, out)
 
     def blocks(self, kernel: Kernel) -> Callable[[Positions], FloatArray]:
-        """Return a function of positions of rows and columns: this part of the Gram matrix.
+        """Return a function that computes parts of the Gram matrix.
 
-        The whole matrix is computed once if the kernel is not tabulated, and not at all otherwise.
+        Parameters
+        ----------
+        kernel : Kernel
+
+        Returns
+        -------
+        callable
+            ``block((rows, columns))``, for positions of rows of X and of Z, is
+            ``gram(kernel)[np.ix_(rows, columns)]``, float64 of shape (len(rows), len(columns)).  A
+            position outside the table raises IndexError.
+
+        Raises
+        ------
+        DataError, MagnitudeError, ParameterError
+            As from :meth:`gram`.
+
+        Notes
+        -----
+        An entry costs a look-up.  For a kernel that is not tabulated, the whole matrix is computed
+        here, once.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from formulakern.kernels.formula import kernel
+        >>> grams = CandidateGrams(np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1]]))
+        >>> grams.blocks(kernel("a | b"))((np.array([0, 2]), np.array([1])))
+        array([[5.],
+               [5.]])
         """
         found = self.tabulated(kernel)
         if found is None:
@@ -115,13 +139,9 @@ class CandidateGrams:
 
     def diagonal(self, kernel: Kernel) -> FloatArray:
         """Return K(x, x) for every row of X, float64: ``kernel.diagonal(X)``."""
-        if not self._pair.symmetric or not (found := self.tabulated(kernel)):
-            return kernel.diagonal_of(self._pair.rows_of_x())
-        index, values = found
-        diagonal: FloatArray = values[index.index.diagonal()]
-        return diagonal
+        return kernel.diagonal_of(self._pair.rows_of_x())
 
-    def tabulated(self, kernel: Kernel) -> Tabulated | None:
+    def tabulated(self, kernel: Kernel) -> tuple[TripleIndex, FloatArray] | None:
         """Return the triples of counts of all pairs of rows, and the values of a kernel on them.
 
         Return None if the kernel is not a function of few triples, or not finite on them.
@@ -132,11 +152,6 @@ class CandidateGrams:
             )
         if self._pair.is_real and not kernel.accepts_real:
             TablePair(*self._given)  # raises DataError for the entry that is not 0 or 1
-        if kernel not in self._tabulated:
-            self._tabulated[kernel] = self._on_triples(kernel)
-        return self._tabulated[kernel]
-
-    def _on_triples(self, kernel: Kernel) -> Tabulated | None:
         tables = None if self._pair.is_real else kernel.counts_of(self._pair)
         if tables is None:
             return None

@@ -258,8 +258,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         )
 
     def _settings(self) -> list[Pair]:
-        encoded = hasattr(self, "_encoding")
-        default = PAIRS[sum(encoded and self._few_rules(most) for most in (0, MAX_FEW_CUTS))]
+        default: Sequence[Pair] = PAIRS[0]
+        if hasattr(self, "_encoding"):
+            default = PAIRS[self._few_rules(MAX_FEW_CUTS) + self._few_rules()]
         own_Cs, own_depths = (list(dict.fromkeys(part)) for part in zip(*default, strict=True))
         Cs = numbers_of("Cs", own_Cs if self._automatic else self.Cs, 0.0, strict=True)
         given: Any = self.depth_penalties

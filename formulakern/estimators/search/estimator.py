@@ -335,12 +335,6 @@ class Scoring:
                 if math.isinf(found["ratio"]):
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
-                largest = float(self.grams.diagonal(kernel).max())  # of a semidefinite matrix
-                if largest > MAX_GRAM_ENTRY:
-                    raise MagnitudeError(
-                        f"the largest K[i, i] is {largest:.3g}, which the support vector machine "
-                        "cannot square. Use normalize=True."
-                    )
                 found |= self._validated(block, C, self.splits_of(stage), folds)
         except MemoryError:
             raise
@@ -378,11 +372,17 @@ class Scoring:
         self, block: Blocks, C: float, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
     ) -> Any:
         """Return the score of a fold; for the log loss, the decisions for all classes."""
-        data = self.data
+        data, gram = self.data, block((train, train))
         labels = data.codes if self.scorer is None else data.labels
+        largest = float(gram.diagonal().max())  # the largest entry of a semidefinite matrix
+        if largest > MAX_GRAM_ENTRY:
+            raise MagnitudeError(
+                f"the largest K[i, i] is {largest:.3g}, which the support vector machine cannot "
+                "square. Use normalize=True."
+            )
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", C=C)
-            model.fit(block((train, train)), labels[train], data.weights[train])
+            model.fit(gram, labels[train], data.weights[train])
             if self.scorer is not None:
                 return float(self.scorer(model, block((test, train)), labels[test]))
             if len(model.classes_) > 2:
@@ -686,9 +686,9 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The joint counts of the rows are computed once.  A candidate costs a look-up per pair of rows,
-    then the support vector machines of all folds, or one ball and one distance (per class, for more
-    than two).  Peak memory is about two Gram matrices per job.
+    The joint counts of the rows are computed once.  A candidate costs a look-up per pair of rows
+    of each fold, then the support vector machines of all folds, or one ball and one distance (per
+    class, for more than two).  Peak memory is about two Gram matrices per job.
 
     *Calibration.*  For each class k, a_k ≥ 0 and b_k are fitted to the held-out rows so that
     1/(1 + exp(−a_k d_k(x) − b_k)) is the probability that a row with the decision d_k(x) is of

@@ -560,6 +560,25 @@ def test_results_as_a_frame(boards):
     assert lines[2].split()[0] == "1"
 
 
+@pytest.mark.parametrize(
+    "form",
+    [np.int32, np.ndarray.tolist, lambda rows: np.isin(np.arange(200), rows), lambda r: r - 200],
+    ids=["int32", "list", "mask", "from the end"],
+)
+def test_rows_of_folds_in_any_form(boards, form):
+    X, y, _ = boards
+    train, test = np.arange(0, 200, 2), np.arange(1, 200, 2)
+    usual, other = [(train, test)], [(form(train), form(test))]
+    found = [FormulaSearch(GIVEN, C=3, cv=cv).fit(X, y).results_ for cv in (usual, other)]
+    np.testing.assert_array_equal(found[0]["mean_score"], found[1]["mean_score"])
+
+
+def test_rows_of_folds_that_do_not_exist(boards):
+    X, y, _ = boards
+    with pytest.raises(ParameterError, match="pairs of training and test rows"):
+        FormulaSearch(GIVEN, C=3, cv=[(np.arange(200), np.array([10**6]))]).fit(X, y)
+
+
 def test_progress(boards, capsys):
     X, y, _ = boards
     FormulaSearch(GIVEN, "radius-margin").fit(X, y)
