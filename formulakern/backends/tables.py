@@ -35,7 +35,7 @@ class PairedTables:
     #: Number of ones of every row in every domain: (domains, rows).
     x_counts: Counts
     z_counts: Counts
-    #: The bits: (rows of x padded to a multiple of ROWS by zeros, words).
+    #: The bits: (rows of x, then ROWS − 1 rows of zeros, words).  ROWS can be read from any row on.
     x_words: Words
     #: The bits of z, PANEL rows next to each other: (panels, words, PANEL).
     z_panels: Words
@@ -51,9 +51,8 @@ class PairedTables:
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> PairedTables:
         """Return a pair with some rows of x, in any order, and the same layout of z."""
-        padded = np.zeros((-(-len(rows) // ROWS) * ROWS, self.x_words.shape[1]), dtype=np.uint64)
-        np.take(self.x_words, rows, axis=0, out=padded[: len(rows)])
-        return replace(self, x_counts=self.x_counts[:, rows], x_words=padded, symmetric=False)
+        words = _extended(self.x_words[rows], ROWS - 1)
+        return replace(self, x_counts=self.x_counts[:, rows], x_words=words, symmetric=False)
 
     def joint_counts(self, rows: slice, columns: slice) -> Counts:
         """Return ⟨x,z⟩ of every domain for a block of pairs, int64 (domains, rows, columns)."""
@@ -82,7 +81,7 @@ def pair_tables(
         sizes=tuple(table.n_columns for table in x_domains),
         x_counts=_stacked(x_domains),
         z_counts=_stacked(z_domains),
-        x_words=_padded(x_words, ROWS),
+        x_words=_extended(x_words, ROWS - 1),
         z_panels=_panels(z_words),
         spans=spans,
         symmetric=symmetric,
@@ -97,15 +96,13 @@ def _side_by_side(words: list[Words]) -> Words:
     return words[0] if len(words) == 1 else np.hstack(words)
 
 
-def _padded(words: Words, multiple: int) -> Words:
-    missing = -len(words) % multiple
-    if not missing:
-        return np.ascontiguousarray(words)
-    return np.vstack([words, np.zeros((missing, words.shape[1]), dtype=np.uint64)])
+def _extended(words: Words, n_rows: int) -> Words:
+    """Return a copy with some rows of zeros at the end."""
+    return np.vstack([words, np.zeros((n_rows, words.shape[1]), dtype=np.uint64)])
 
 
 def _panels(words: Words) -> Words:
-    padded = _padded(words, PANEL)
+    padded = _extended(words, -len(words) % PANEL)
     shape = (len(padded) // PANEL, padded.shape[1], PANEL)
     panels = aligned(shape, np.uint64)
     panels[...] = padded.reshape(shape[0], PANEL, shape[1]).transpose(0, 2, 1)

@@ -34,12 +34,14 @@ def check_counts(parts_x: list[np.ndarray], parts_z: list[np.ndarray]) -> None:
     for g, (x, z) in enumerate(zip(parts_x, parts_z, strict=True)):
         expected = x.astype(int) @ z.T.astype(int)
         first, last = laid_out.spans[g : g + 2]
-        for row in range(0, n_x, ROWS):
+        for row in range(n_x):
+            x_words = laid_out.x_words[row : row + ROWS]
+            assert len(x_words) == ROWS  # of any row, because the loop does not check
             for column in range(0, n_z, TILE):
                 stop = min(column + TILE, n_z)
                 tile = np.full((ROWS, TILE), 999, dtype=np.uint64)
                 panels = laid_out.z_panels[column // PANEL : -(-stop // PANEL)]
-                count_tile(laid_out.x_words[row : row + ROWS], panels, first, last, tile)
+                count_tile(x_words, panels, first, last, tile)
                 height = min(ROWS, n_x - row)
                 assert np.array_equal(
                     tile[:height, : stop - column], expected[row : row + height, column:stop]

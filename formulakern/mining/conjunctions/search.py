@@ -272,10 +272,10 @@ def search_conjunctions(state: Any, work: Any) -> Any:
                     n_candidates += 1
             levels[level, 1] += 1
             levels[level, 2] = item
-            if n_candidates == 0:
-                continue
             for w in range(n_words):
                 covers[level + 1, w] = covers[level, w] & words[item, w]
+        if n_candidates == 0:
+            continue
         length, candidates = level + 2, items[level + 1]  # of the new conjunctions
         n_index = 0
         for w in range(n_words):
