@@ -17,7 +17,7 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.matrix import fill_matrix, output
-from formulakern.gram.triple_index import Positions, TripleIndex
+from formulakern.gram.triple_index import MAX_TRIPLES, Positions, TripleIndex
 from formulakern.kernels.algebra import Kernel
 
 
@@ -41,8 +41,9 @@ class CandidateGrams:
     -----
     Joint counts are computed once for each choice of columns and usually take one or two bytes a
     pair.  A kernel then costs its values on the few triples of counts that occur, and a look-up for
-    each pair.  Parts over different domains, far more possible triples than pairs of rows, and
-    exact values that are too long to tabulate are computed like ``kernel(X, Z)``.
+    each pair.  At most 50 MB of values are kept for further calls.  Parts over different domains,
+    far more possible triples than pairs of rows, and exact values that are too long to tabulate are
+    computed like ``kernel(X, Z)``.
 
     Several threads may use one object, each with its own ``out``.
 
@@ -67,6 +68,7 @@ class CandidateGrams:
         self._given = X, Z
         self._pair = TablePair(X, Z, real=True)
         self._indices: dict[PairedTables, TripleIndex | None] = {}
+        self._values: dict[Kernel, FloatArray] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CandidateGrams, self._given  # without the counts: they are recomputed
@@ -159,9 +161,16 @@ class CandidateGrams:
             self._indices[tables] = TripleIndex(tables) if TripleIndex.serves(tables) else None
         if (index := self._indices[tables]) is None:
             return None
+        if (known := self._values.get(kernel)) is not None:
+            return index, known
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 values = kernel.on_counts(self._pair, index.counts)
         except (MagnitudeError, NotImplementedError):
             return None
-        return (index, values) if np.isfinite(values).all() else None
+        if not np.isfinite(values).all():
+            return None
+        if values.size + sum(kept.size for kept in [*self._values.values()]) > MAX_TRIPLES:
+            self._values.clear()
+        self._values[kernel] = values
+        return index, values

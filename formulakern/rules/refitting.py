@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -182,25 +183,23 @@ def logistic_weights(
     columns = np.hstack([np.asarray(values, dtype=np.float64), np.ones((n, len(free)))])
     D = np.vstack([directions[:, present], free])
     penalty = np.repeat([float(ridge), 0.0], [len(directions), len(free)])
-    each = np.ones((n, 1)) if sample_weight is None else sample_weight[:, None]
-    scaled = columns * np.sqrt(each)
+    each = np.ones(n) if sample_weight is None else sample_weight
+    losses_of = _two_classes if len(present) == 2 else _several_classes
+    losses_at, slopes = losses_of(columns, D, y, each)
     theta = np.zeros(len(D))
     if start is not None:
         theta[: len(start)] = start
-    hit = np.zeros((n, len(present)))
-    hit[np.arange(n), y] = 1.0
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        scores = columns @ (theta[:, None] * D)
-        scores -= scores.max(axis=1, keepdims=True)
-        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        losses = -logs[np.arange(n), y]
-        return float(penalty @ theta**2 / 2 + each[:, 0] @ losses), np.exp(logs)
+        losses, known = losses_at(theta)
+        return float(penalty @ theta**2 / 2 + each @ losses), known
 
-    value, p = loss(theta)
+    value, known = loss(theta)
     for _ in range(MAX_STEPS):
-        gradient = ((columns.T @ (each * (p - hit))) * D).sum(axis=1) + penalty * theta
-        step = _newton_step(scaled, D, p, penalty, gradient)
+        gradient, hessian = slopes(known)
+        gradient, hessian = gradient + penalty * theta, hessian + np.diag(penalty)
+        least = 1e-12 * max(1.0, float(hessian.diagonal().max()))  # above rounding of eigenvalues
+        step = -np.linalg.solve(hessian + least * np.eye(len(hessian)), gradient)
         promised = -float(gradient @ step) / 2
         if promised <= MIN_PROMISE_SHARE * max(1.0, value):
             break
@@ -211,29 +210,62 @@ def logistic_weights(
             new = loss(theta + size * step)
         if new[0] >= value:
             break  # rounding
-        theta, (value, p) = theta + size * step, new
-    known = np.append(0.0, theta[len(directions) :])
-    intercept = np.full(n_classes, known.min() - ABSENT)
-    intercept[present] = known
+        theta, (value, known) = theta + size * step, new
+    offsets = np.append(0.0, theta[len(directions) :])
+    intercept = np.full(n_classes, offsets.min() - ABSENT)
+    intercept[present] = offsets
     return theta[: len(directions)], intercept
 
 
-def _newton_step(
-    columns: FloatArray, D: FloatArray, p: FloatArray, penalty: FloatArray, gradient: FloatArray
-) -> FloatArray:
-    """Return minus the inverse of the Hessian matrix times the gradient."""
-    if D.shape[1] == 2:  # p₀ p₁ times the square of the difference
-        part = columns * np.sqrt(p[:, :1] * p[:, 1:]) * (D[:, 1] - D[:, 0])
-        hessian = np.diag(penalty) + part.T @ part
-    else:
-        mean = columns * (p @ D.T)
-        hessian = np.diag(penalty) - mean.T @ mean
+#: The losses of the rows at θ, with numbers from which the second function computes the gradient
+#: and the Hessian matrix of their weighted sum.
+_Losses = tuple[
+    Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+]
+
+
+def _two_classes(
+    columns: FloatArray, D: FloatArray, y: npt.NDArray[np.intp], each: FloatArray
+) -> _Losses:
+    columns = columns * (D[:, 1] - D[:, 0])
+    sign = np.where(y == 1, -1.0, 1.0)
+
+    def losses_at(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        losses = np.logaddexp(0.0, sign * (columns @ theta))
+        return losses, losses
+
+    def slopes(losses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        wrong = each * -np.expm1(-losses)  # the probability of the other class
+        return columns.T @ (sign * wrong), (columns.T * (wrong * np.exp(-losses))) @ columns
+
+    return losses_at, slopes
+
+
+def _several_classes(
+    columns: FloatArray, D: FloatArray, y: npt.NDArray[np.intp], each: FloatArray
+) -> _Losses:
+    rows = np.arange(len(y))
+
+    def losses_at(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scores = columns @ (theta[:, None] * D)
+        scores -= scores.max(axis=1, keepdims=True)
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return -logs[rows, y], logs
+
+    def slopes(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = np.exp(logs)
+        mean = columns * (p @ D.T) * np.sqrt(each)[:, None]
+        hessian = -mean.T @ mean
+        p *= each[:, None]
         for k in range(D.shape[1]):
             of_class = np.flatnonzero(D[:, k])
             part = columns[:, of_class] * D[of_class, k]
             hessian[np.ix_(of_class, of_class)] += (part * p[:, k, None]).T @ part
-    least = 1e-12 * max(1.0, float(hessian.diagonal().max()))  # above the rounding of eigenvalues
-    return np.asarray(-np.linalg.solve(hessian + least * np.eye(len(hessian)), gradient))
+        p[rows, y] -= each
+        return ((columns.T @ p) * D).sum(axis=1), hessian
+
+    return losses_at, slopes
 
 
 def ridge_weights(

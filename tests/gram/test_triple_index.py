@@ -12,6 +12,7 @@ from strategies import countable, tables
 import formulakern as fk
 from formulakern.backends.tables import TablePair
 from formulakern.gram.triple_index import TripleIndex
+from formulakern.kernels import shared_grams
 from formulakern.kernels.boolean import CountedKernel, Subsets
 
 
@@ -212,6 +213,16 @@ def test_blocks_are_parts_of_the_matrix():
                 np.testing.assert_array_equal(block(chosen), k(X)[np.ix_(*chosen)])
             with pytest.raises(IndexError):
                 block((rows, np.array([50])))
+
+
+@pytest.mark.parametrize("most", [1, 400, shared_grams.MAX_TRIPLES])
+def test_values_that_are_kept(most, monkeypatch):
+    monkeypatch.setattr(shared_grams, "MAX_TRIPLES", most)
+    X = one_hot(40, 60)
+    grams = fk.CandidateGrams(X)
+    kernels = [fk.kernel("a & ~b"), fk.kernel("a & ~b", "distinct"), fk.kernel("a"), fk.kernel("b")]
+    for k in kernels * 3:
+        np.testing.assert_array_equal(grams.gram(k), k(X))
 
 
 def test_magnitudes_end_as_with_the_kernel():

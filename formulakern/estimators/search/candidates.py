@@ -14,7 +14,6 @@ from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterErro
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
 from formulakern.program import run
-from formulakern.rewrite import rewrite
 from formulakern.syntax.formula import Formula, Variable, postorder, random_formula, substitute
 from formulakern.syntax.parser import parse
 
@@ -52,13 +51,14 @@ def draw_candidates(
     x1 & (x2 | x3 & x4)
     x1 & x2 & ~x3
     """
-    drawn = {_values(formula, variables): formula for formula in FIRST_CANDIDATES[:n]}
+    first = [FormulaKernel(formula, variables) for formula in FIRST_CANDIDATES[:n]]
+    drawn = {_values(kernel): kernel.formula for kernel in first}
     in_vain = oversized = 0
     while len(drawn) < n and in_vain < MAX_REPEATED_DRAWS:
         in_vain += 1
         try:
-            formula = random_formula(p, eta, generator)
-            values = _values(formula, variables)
+            kernel = FormulaKernel(random_formula(p, eta, generator), variables)
+            values = _values(kernel)
         except FormulaSizeError:
             oversized += 1
             if oversized == MAX_OVERSIZED_DRAWS:
@@ -69,7 +69,7 @@ def draw_candidates(
                 ) from None
             continue
         oversized = 0
-        formula = _reduced(formula, variables)
+        formula = _reduced(kernel)
         if values not in drawn:
             in_vain = 0
         elif simplicity(drawn[values]) <= simplicity(formula):
@@ -105,7 +105,7 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
             choices = any(leaf.inside for leaf in candidate.leaves)
             with suppress(FormulaKernError):
                 if not choices and not any(leaf.domain for leaf in candidate.variables):
-                    keys[place] = _values(candidate, variables)
+                    keys[place] = _values(FormulaKernel(candidate, variables))
         first = simplest.setdefault(keys[place], place)
         if simplicity(candidate) < simplicity(candidates[first]):
             simplest[keys[place]] = place
@@ -138,16 +138,16 @@ def read_candidates(
     return read
 
 
-def _reduced(formula: Formula, variables: Reading) -> Formula:
+def _reduced(kernel: FormulaKernel) -> Formula:
     """Return the form that is compiled, with variables named in the order of the text."""
-    reduced = rewrite(formula, variables).formula
+    reduced = kernel.rewriting.formula
     names = {v: Variable(f"x{k}") for k, v in enumerate(reduced.variables, start=1)}
     return substitute(reduced, dict(names))
 
 
-def _values(formula: Formula, variables: Reading) -> tuple[int, ...]:
+def _values(kernel: FormulaKernel) -> tuple[int, ...]:
     """Return the kernel in exact integers at three triples of counts."""
-    program = FormulaKernel(formula, variables).program
+    program = kernel.program
     s, p, q = TRIPLES.T.astype(object)
     values = run(program, ([s], [p], [q]), [N_COLUMNS], object)[0]
     return tuple(int(v) // program.divisor for v in np.broadcast_to(values, len(TRIPLES)))
