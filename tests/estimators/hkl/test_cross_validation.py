@@ -186,7 +186,7 @@ def test_the_automatic_settings():
     pairs = {*zip(np.round(results["C"] / plain.C_, 6), results["depth_penalty"], strict=True)}
     assert pairs == {(0.3, 1), (3, 1), (0.3, 2)}
     results = HKLClassifierCV(depth_penalties=[3.0]).fit(X, y).cv_results_
-    np.testing.assert_allclose(np.unique(results["C"]), [0.3 * plain.C_, plain.C_])
+    np.testing.assert_allclose(np.unique(results["C"]), [0.3 * plain.C_, 3 * plain.C_])
     results = HKLClassifierCV([5.0]).fit(X, y).cv_results_
     assert set(results["depth_penalty"]) == {1, 2}
     numbers = X.assign(number=np.arange(90.0))
