@@ -60,7 +60,7 @@ MIDDLE = Pair(1.0, 2.0)
 #: tables with numeric columns, with numeric columns of few values, and without numeric columns.
 PAIRS = (
     (Pair(1.0, 2.0), Pair(1.0, 4.0)),
-    (Pair(1.0, 1.0), Pair(1.0, 2.0), Pair(1.0, 4.0)),
+    (Pair(3.0, 1.0), Pair(1.0, 2.0), Pair(1.0, 4.0)),
     (Pair(0.3, 1.0), Pair(3.0, 1.0), Pair(0.3, 2.0)),
 )
 #: The most propositions of a numeric column of few values: x ≤ c and x ≥ c between ten values.
@@ -131,8 +131,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: the C of ``HKLClassifier(C="auto")``; for tables whose default depth penalty is
-        1, instead 0.3 and 3 times this C, and with the depth penalty 2 only 0.3 times.
+        ``"auto"``: the C of ``HKLClassifier(C="auto")``, and 3 times this C with the depth penalty
+        1; for tables whose default is 1 also 0.3 times with it, and only 0.3 times with 2.
     depth_penalties : "auto" or sequence of float, default="auto"
         Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4; also
         1 if no numeric column has more than ten values; 1 and 2 for tables whose default is 1.
