@@ -131,8 +131,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: the C of ``HKLClassifier(C="auto")``, and 3 times this C with the depth penalty
-        1; for tables whose default is 1 also 0.3 times with it, and only 0.3 times with 2.
+        ``"auto"``: the C of ``HKLClassifier(C="auto")``, but 3 times this C with the depth penalty
+        1.  For tables whose default depth penalty is 1: 0.3 and 3 times this C with it, and 0.3
+        times with 2.
     depth_penalties : "auto" or sequence of float, default="auto"
         Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4; also
         1 if no numeric column has more than ten values; 1 and 2 for tables whose default is 1.
