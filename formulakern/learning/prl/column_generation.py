@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -457,15 +458,21 @@ def best_hypothesis(
         )
     features = features_of(outcome, game)
     few = most is None or len(features) <= most
+    with suppress(TimeIsOver):  # the game may have dropped columns of its best hypothesis
+        game.enter(outcome.columns, deadline)
+    present = {column.feature for column in game.columns}
+    features = [feature for feature in features if feature in present]
     most = len(features) if most is None else min(most, len(features))
     if few and outcome.solution is not None and not outcome.softened:
         outcome = replace(outcome, solution=_secured(outcome.solution, game))
     if deadline.over() and not few:  # keep the heaviest, with the votes of their own game
         kept = {*features[:most]}
-        columns = _with(kept, outcome.columns, game)
+        columns = _with(kept, game.columns, game)
         solution = _exact(game.of(columns, game.C), deadline)
         weights, solution = solution.q.tolist(), _secured(solution, game)
         outcome = replace(outcome, columns=columns, weights=weights, solution=solution)
+        if outcome.reason != "interrupted":
+            outcome.reason = "time_limit"
     listed = [*([] if few else [most]), *(size for size in sizes if size < most)]
     if deadline.over() or not listed:
         return [outcome]
@@ -474,7 +481,7 @@ def best_hypothesis(
     votes, interrupted = select_votes(
         game, features, listed, signs(features), ordered, deadline, tried
     )
-    if not votes and not few:  # one class wins everywhere
+    if not votes and not few:  # one class wins everywhere, or no feature is in use
         return [replace(outcome, columns=[], weights=[])]
     if interrupted:
         outcome = replace(outcome, reason="interrupted")
@@ -579,7 +586,7 @@ def _solved(
         fresh = bool(own.enter(c for c, pays in paying.items() if pays > least))
         gap = 1 - solution.value / bound
         accuracy = max(last, min(accuracy, 0.1 * gap))
-    if not large and own.columns:
+    if not large:
         solution = _exact(own.of(own.columns, game.C), deadline)
     return own.columns, _secured(solution, game)
 
@@ -592,6 +599,8 @@ def _secured(solution: Solution, game: RestrictedGame) -> Solution:
 def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
     """Return optimal strategies over all columns of a restricted game."""
     every = np.arange(len(game.columns))
+    if not game.columns:
+        return game.start()
     if deadline.over():
         return game.solve(ROUGH_GAP, deadline=deadline)
     basic = game.basic_solution(every, deadline)

@@ -55,8 +55,10 @@ def select_votes(
     """Return choices of some features with their votes, and True if Ctrl-C ended the search.
 
     There is a choice of at most k features for each of the ``sizes`` k, the largest first, or for
-    the largest size alone after the deadline; none if only one class wins.
+    the largest size alone after the deadline; none if only one class wins, or without features.
     """
+    if not features:
+        return [], False
     preferences = game.preferences
     rows, winners, weights = preferences.rows, preferences.winners, preferences.weights
     n = preferences.n_classes

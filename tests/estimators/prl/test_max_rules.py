@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import PRLClassifier, PRLClassifierCV, datasets
-from formulakern.deadline import UNLIMITED
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl import column_generation, restricted_game
 from formulakern.learning.selection import FeatureSelection
 
@@ -339,3 +339,25 @@ def test_few_rules_of_many_classes_in_little_time(monkeypatch, seconds):
     assert len(model.rules_) <= 15
     assert sum(late) <= 3
     assert 0 <= model.value_ <= model.bound_
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_the_best_hypothesis_may_have_columns_that_its_game_dropped(monkeypatch, over):
+    """Whether the time is over or not, the chosen rules are of the same game."""
+    finish, clock, late = column_generation.ColumnGeneration.finish, Deadline.clock, []
+
+    def finished(self):
+        outcome = finish(self)
+        self.game.keep(np.arange(1))
+        late.append(over)
+        return outcome
+
+    monkeypatch.setattr(column_generation.ColumnGeneration, "finish", finished)
+    monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: clock() + 1e9 * any(late)))
+    X, y = table(np.random.default_rng(0), 4, m=80, p=12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = PRLClassifier(C=0.5, max_rules=3, time_limit=1e6).fit(X, y)
+    assert late == [over]
+    assert 0 < len(model.rules_) <= 3
+    assert 0 < model.value_ <= model.bound_ + 1e-9

@@ -1,5 +1,7 @@
 """Preference learning on partitioned rows: the result that there is in memory, in any division."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.strict import read_packed
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.prl import row_groups
+from formulakern.learning.prl.column_generation import ColumnGeneration
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.partitions.partitioned import Partitioned
@@ -232,6 +235,31 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
         assert model.bound_ >= bound * 0.99
         assert len(model.predict(X)) == len(y)
     assert model.value_ > 0
+
+
+@pytest.mark.parametrize("over", [False, True])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_features_that_groups_no_longer_distinguish(monkeypatch, over, kept):
+    """The game drops columns of its best hypothesis; with time left, they return."""
+    X, y = table(4, 300, 8, 3)
+    finish, clock, late = ColumnGeneration.finish, Deadline.clock, []
+
+    def finished(self):
+        outcome = finish(self)
+        self.game.keep(np.arange(kept))
+        self.game.family.settle(self.game)
+        late.append(over)
+        return outcome
+
+    monkeypatch.setattr(ColumnGeneration, "finish", finished)
+    monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: clock() + 1e9 * any(late)))
+    model = fk.PRLClassifier(C=1.0, max_rules=2, time_limit=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        on_partitions(model, X, y, DIVISIONS[1])
+    assert late == [over]
+    assert (not over) * 2 <= len(model.rules_) <= 2
+    assert model.value_ <= model.bound_ + 1e-9
 
 
 def test_fit_on_a_data_frame_of_dask_that_stays_in_partitions():
