@@ -119,15 +119,14 @@ class Loss:
         curvature = c / self.width * ((part > 0) & (part < high))
         return Expansion(value, c * y * share, curvature)
 
-    def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:
-        """Return min_u L(u) + ⟨β, u⟩ for feasible β, of the loss or its smoothed form."""
+    def conjugate(self, beta: FloatArray) -> float:
+        """Return min_u L(u) + ⟨β, u⟩ for feasible β; the hinge is not smoothed."""
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             entropy = float(self.c @ (_entropy(share) + _entropy(1 - share)))
             return entropy + float(self.offset @ beta)
-        width = self.width if smoothed else self.true_width
         linear = float((self.y + self.offset) @ beta)
-        return linear - width / 2 * float(np.sum(beta**2 / self.c))
+        return linear - self.true_width / 2 * float(np.sum(beta**2 / self.c))
 
     def bound(
         self, beta: FloatArray, square: float, objective: float = -math.inf
@@ -273,7 +272,7 @@ class MultinomialLoss(Loss):
     def _expansion(self, value: float, chances: FloatArray) -> Expansion:
         return Expansion(value, (self.c * (self.right.T - chances)).T, chances.T)
 
-    def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:  # noqa: ARG002
+    def conjugate(self, beta: FloatArray) -> float:
         """Return Σ_i c_i H([y_i = ·] − β_i / c_i)."""
         chances = np.maximum(self.right - beta / self.c[:, None], MIN_LOGARITHM_ARGUMENT)
         return -float(self.c @ np.sum(chances * np.log(chances), axis=1))

@@ -199,9 +199,7 @@ def minimise_ridge(
     for steps in range(max_steps):
         if deadline.over(seconds):  # the next step takes about as long as the last one
             return here, steps
-        beta = here.expansion.beta
-        square = float(scales @ right_signed(here.correlations, signs) ** 2)
-        if value - (loss.conjugate(beta, smoothed=True) - square / 2) <= tol * value:
+        if _gap(here, scales, signs) <= tol * value:
             return here, steps
         now = np.inf
         for weights, intercept in _targets(columns, scales, loss, here, signs, deadline):
@@ -235,6 +233,17 @@ def minimise_ridge(
 
 def _value(weights: FloatArray, scales: FloatArray, expansion: Expansion) -> float:
     return 0.5 * float(np.sum(weights**2 / scales)) + expansion.value
+
+
+def _gap(here: Point, scales: FloatArray, signs: IntArray | None) -> float:
+    """Return the duality gap of the ridge problem: ½ Σ_k (F_k − κ_k g_k)² / κ_k without signs.
+
+    The terms of the loss and its conjugate cancel at β.  No other differences of large numbers
+    remain, and the error of the intercept does not matter.
+    """
+    g = right_signed(here.correlations, signs)
+    rest = here.weights - scales * g
+    return 0.5 * float(np.sum(rest**2 / scales)) + float(here.weights @ (g - here.correlations))
 
 
 def _targets(

@@ -255,9 +255,10 @@ class _Search:
         self.iterations += 1
         f = self.scales * (self.at.weights / joined)[self.kind]
         value, excess = self._upper(f)
-        if steps == 0 or abs(value - self.last_value) <= 1e-12 * value:  # the norm may be inexact
+        still = steps == 0 or abs(value - self.last_value) <= 1e-12 * value
+        if still:  # the dual norm may be inexact
             self.dual_steps = min(2 * self.dual_steps, MAX_DUAL_STEPS)
-        dual_scales = self._lower(f)
+        dual_scales = self._lower(f, 0.0 if still else 0.5)
         if self.loss.name == "hinge" and excess > 0:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
             if steps == 0:  # the rest of the gap may be due to smoothing
@@ -281,15 +282,19 @@ class _Search:
         beta = self.at.expansion.beta
         return value, loss - self.loss.conjugate(beta) + float(np.vdot(beta, u))
 
-    def _lower(self, f: FloatArray) -> FloatArray:
-        """Bound the objective from below by β at f; return the κ that attain the dual norms."""
+    def _lower(self, f: FloatArray, share: float) -> FloatArray:
+        """Bound the objective from below by β at f; return the κ that attain the dual norms.
+
+        The dual norms start from a mixture of their last η and this share of the η of f.
+        """
         beta = self.loss.balanced(self.at.expansion.beta)
         self.hidden = not beta.any()  # smaller than rounding errors
         g = right_signed(self.columns.sums(beta)[self.kind], self.signs)
         duals = []
-        for k, own in enumerate(zip(self.lattices, self._parts(f), self._parts(g), strict=True)):
-            lattice, weights, sums = own
-            eta = 0.5 * self.etas[k] / self.etas[k].sum() + 0.5 * lattice.shares(weights)
+        each = zip(self.lattices, self._parts(f), self._parts(g), strict=True)
+        for k, (lattice, weights, sums) in enumerate(each):
+            last, own = self.etas[k] / self.etas[k].sum(), lattice.shares(weights)
+            eta = (1 - share) * last + share * own
             duals.append(lattice.dual_norm(sums, eta, tol=0.02 * self.tol, steps=self.dual_steps))
         self.etas = [dual.eta for dual in duals]
         squares = [dual.upper**2 for dual in duals]
