@@ -220,6 +220,7 @@ class _Search:
         self.squares = [0.0] * len(self.lattices)
         self.certificates = [eta / eta.sum() for eta in self.etas]
         self.dual_steps, self.iterations, self.hidden = DUAL_STEPS, 0, False
+        self.sharper = 1.0  # a factor of the accuracy of the ridge problems
 
     @property
     def gap(self) -> float:
@@ -241,13 +242,13 @@ class _Search:
         """Solve the ridge problem, bound the optimum and choose the next κ."""
         joined = self._sums_by_column(self.scales)
         # the bound depends on errors of g to first order, which are the square root of this
-        accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
+        accuracy = self.sharper * 0.01 * max(self.gap, self.tol) ** 2
         self.at, steps = minimise_ridge(
             self.columns,
             joined,
             self.loss,
             self.at,
-            tol=accuracy,
+            tol=min(1e-3, max(accuracy, 1e-16)),
             max_steps=NEWTON_STEPS,
             deadline=self.deadline,
             signs=self.column_signs,
@@ -256,8 +257,9 @@ class _Search:
         f = self.scales * (self.at.weights / joined)[self.kind]
         value, excess = self._upper(f)
         still = steps == 0 or abs(value - self.last_value) <= 1e-12 * value
-        if still:  # the dual norm may be inexact
+        if still:  # the dual norm may be inexact, or the ridge problem
             self.dual_steps = min(2 * self.dual_steps, MAX_DUAL_STEPS)
+            self.sharper /= 10
         dual_scales = self._lower(f, 0.0 if still else 0.5)
         if self.loss.name == "hinge" and excess > 0:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess

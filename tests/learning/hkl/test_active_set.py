@@ -35,6 +35,7 @@ def everything(X):
 @example(619729, 1, 36, 2.0, 2.68528703152921, 1.0, "logistic", 3)
 @example(619810, 3, 21, 1.5, 2.7827447771257185, 2.0, "logistic", 2)
 @example(477677, 5, 15, 2.0, 2.781388130368712, 1.0, "squared_hinge", 1)  # a slow dual norm
+@example(846518, 6, 27, 1.5, 1.3465716332110675, 3.0, "squared_hinge", 2)  # a weight grows slowly
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 10**6),
