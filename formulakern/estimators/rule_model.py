@@ -35,6 +35,7 @@ from formulakern.rules.export.notes import below_base_rate
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.sql import DialectName, TableName
 from formulakern.rules.voting import WeightedRule, leading
+from formulakern.solvers.blas import one_thread
 from formulakern.syntax.leaves import Comparison
 
 if TYPE_CHECKING:
@@ -411,7 +412,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             If the proven gap is above ``tol``.
         """
         self._check_parameters()
-        with self._progress_bar() as bar:
+        with one_thread(), self._progress_bar() as bar:
             deadline = Deadline.of(self.time_limit)
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)

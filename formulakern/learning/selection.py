@@ -4,8 +4,9 @@ Let P(S) be the least objective of functions that give weight to the features S 
 norm of :mod:`formulakern.solvers.group_lasso`.  Finding S of at most k features with the smallest
 P(S) is NP-hard (B. K. Natarajan, "Sparse approximate solutions to linear systems", SIAM Journal on
 Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a solution and removes the
-features of least weight, some at a time.  At each size of the path one feature of little weight is
-exchanged for the most promising other feature, as long as P(S) falls.
+features of least weight, some at a time.  At each size of the path a feature of little weight is
+exchanged for the most promising other feature if P(S) falls, at the limit of features again and
+again.
 
 *Signs.*  A weight may contradict the evidence of its feature alone, since others correct for it.
 Readers doubt such a rule, so others replace it if that costs little.
@@ -59,8 +60,7 @@ PATH_SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
 DEFAULT_MAX_RULES = 15
 #: The share of the features that are removed at once at first.
 REMOVED_SHARE = 0.3
-#: The usual number of features that are tried in an exchange, and the share by which it must lower
-#: P(S).
+#: The number of features that are tried in an exchange, and the share by which it must lower P(S).
 MAX_TRIED, MIN_IMPROVEMENT = 3, 1e-4
 #: The largest ratio of the gain of an exchange to the prediction of the quadratic model.
 MAX_GAIN_RATIO = 2.0
@@ -127,11 +127,11 @@ class FeatureSelection:
         Called with the first choice within the limit.
     sizes : sequence of int
         The sizes of the path, which includes the limit too.
-    max_tried : int
-        The number of features of least weight that are tried in an exchange.
+    thorough : bool
+        Whether features are exchanged at the limit as long as the objective falls.  Otherwise, and
+        at other sizes, one exchange is tried.
     proves : bool
-        Whether branch and bound bounds the choices of a small limit.  Then only one exchange is
-        tried at each size below the limit, because nothing is chosen from these sizes.
+        Whether branch and bound bounds the choices of a small limit.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class FeatureSelection:
     deadline: Deadline = UNLIMITED
     report: Callable[[Selection], None] | None = None
     sizes: Sequence[int] = PATH_SIZES
-    max_tried: int = MAX_TRIED
+    thorough: bool = True
     proves: bool = False
     interrupted: bool = field(init=False, default=False)
     subset_bound: float | None = field(init=False, default=None)
@@ -176,10 +176,11 @@ class FeatureSelection:
                 for size in sorted((size for size in listed if size < len(here)), reverse=True):
                     here = self.reduced(here, size)
                     if size <= max(most or 0, DEFAULT_MAX_RULES):
-                        here = self.exchanged(here, quick=self.proves and size != most)
+                        quick = not self.thorough or size != most
+                        here = self.exchanged(here, quick)
                         if self.proves and size == most:
                             here = self.best_subset(here, start)
-                        here = self.sensible(here)
+                        here = self.sensible(here, quick)
                     self.add(here, found)
                     if self.deadline.over():
                         break
@@ -280,7 +281,7 @@ class FeatureSelection:
 
         A quick exchange tries one feature only, from one Newton step without it.
         """
-        max_tried, max_steps = (1, 1) if quick else (self.max_tried, MAX_NEWTON_STEPS)
+        max_tried, max_steps = (1, 1) if quick else (MAX_TRIED, MAX_NEWTON_STEPS)
         improved = True
         while improved and not self.deadline.over():
             improved = False
@@ -295,7 +296,7 @@ class FeatureSelection:
                     break
         return here
 
-    def sensible(self, here: Selection) -> Selection:
+    def sensible(self, here: Selection, quick: bool = False) -> Selection:
         """Exchange features of one function whose weights contradict their own evidence.
 
         The evidence of a feature is the sign of Σ_i β_i φ_j(x_i) if all weights are zero.  The
@@ -316,7 +317,7 @@ class FeatureSelection:
             if not gain:
                 break
             better = other.larger(better, entering)
-        better = other.exchanged(better)
+        better = other.exchanged(better, quick)
         return better if better.objective <= (1 + MAX_AGREEMENT_COST) * here.objective else here
 
     def best_subset(self, here: Selection, start: Selection) -> Selection:

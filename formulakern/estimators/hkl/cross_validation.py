@@ -201,8 +201,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     Propositions that do not depend on the classes are encoded once, for all rows.  Other encoders,
     and encoders that cut by class, are refitted for every fold.  Fits within folds have a ``tol``
-    of at least 0.05, hold at most 1000 conjunctions for all classes together, and prove nothing for
-    ``rho=1``.
+    of at least 0.05 and hold at most 1000 conjunctions for all classes together.  For ``rho=1``
+    they prove nothing, and at each number of rules they try one exchange.
 
     Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the folds of
     one pair are fitted in parallel in other processes.  The table is sent once.

@@ -17,6 +17,7 @@ from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.validation import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily
+from formulakern.solvers.blas import one_thread
 
 
 @parameters_from(HKLClassifier)
@@ -114,7 +115,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        with self._progress_bar() as bar:
+        with one_thread(), self._progress_bar() as bar:
             deadline = Deadline.of(self.time_limit)
             require_target(self, y, "a number for every row")
             table = self._fit_table(X, y)

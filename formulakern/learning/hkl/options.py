@@ -60,8 +60,8 @@ class Options:
     The ``loss`` belongs to one function, or is "multinomial".  ``other_penalty`` is d of each
     feature that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
     ``max_rules`` rules replace a larger number.  For ρ = 1, ``proves`` requires a proven bound, and
-    ``has_path`` choices of further sizes, which are quick ones without a proof.  ``leaves`` are the
-    propositions as formulas, if known.
+    ``has_path`` choices of further sizes, without a proof all of them quick ones.  ``leaves`` are
+    the propositions as formulas, if known.
     """
 
     loss: str = "hinge"

@@ -17,7 +17,6 @@ from formulakern.learning.hkl.lasso import Active
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.rows import Rows
 from formulakern.learning.selection import (
-    MAX_TRIED,
     PATH_SIZES,
     FeatureSelection,
     Selection,
@@ -85,7 +84,7 @@ def select_features(
         reported,
         # for other rho the norm differs
         PATH_SIZES if options.has_path and options.rho == 1 else (),
-        1 if options.has_path and not options.proves else MAX_TRIED,
+        options.proves or not options.has_path,
         options.proves and "hinge" not in options.loss,  # which needs too many steps
     )
     none = np.zeros(loss.n_functions)
@@ -98,32 +97,36 @@ def select_features(
         goal = solution.objective * (1 + options.tol)
     whole = Selection(which, start[which], solution.intercept, solution.objective)
     path = search.path(whole, goal)
-    negation = cache(partial(opposite, rows.table, options.leaves))
-    found = [_named(rows, features, loss.c, here, negation) for here in path]
+    rarer = cache(partial(_rarer, rows, loss.c, options.leaves))
+    found = [_named(features, here, rarer) for here in path]
     if search.subset_bound is not None:
         found[-1] = replace(found[-1], compared=(len(features), search.subset_bound))
     return found, search.interrupted
 
 
 def _named(
-    rows: Rows,
-    features: list[Node | int],
-    c: FloatArray,
-    here: Selection,
-    negation: Callable[[Node | int], Node | None],
+    features: list[Node | int], here: Selection, rarer: Callable[[Node | int], Node | None]
 ) -> SelectedFeatures:
     """Return a choice; one of two opposite propositions is replaced by the rarer one."""
     order = here.heaviest_first()
     named = [features[k] for k in here.which[order].tolist()]
     weights, b = here.weights[order], here.intercept
     for k, one in enumerate(named):
-        other = negation(one)
+        other = rarer(one)
         if other is not None:
-            covered = rows.table.cover(one)[rows.examples.kind]
-            if covered @ c > 0.5 * c.sum():
-                b = b - (weights[k] if len(b) == weights.shape[1] else weights[k, 0])
-                named[k], weights[k] = other, -weights[k]
+            b = b - (weights[k] if len(b) == weights.shape[1] else weights[k, 0])
+            named[k], weights[k] = other, -weights[k]
     return SelectedFeatures(named, weights, b, here.objective)
+
+
+def _rarer(
+    rows: Rows, c: FloatArray, leaves: Sequence[Formula], feature: Node | int
+) -> Node | None:
+    """Return the opposite proposition of one that holds for more than half of the weight."""
+    other = opposite(rows.table, leaves, feature)
+    if other is None or rows.table.cover(feature)[rows.examples.kind] @ c <= 0.5 * c.sum():
+        return None
+    return other
 
 
 def opposite(

@@ -34,7 +34,7 @@ from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.learning.prl.vote_selection import SelectedVotes, select_votes
-from formulakern.learning.selection import DEFAULT_MAX_RULES, MAX_TRIED
+from formulakern.learning.selection import DEFAULT_MAX_RULES
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
@@ -61,10 +61,10 @@ LIMITED_GAP = 5.0
 #: In a game of more columns than this per rule of the limit, or of the default limit, LARGE_GAP is
 #: enough.
 LARGE_COLUMNS, LARGE_GAP = 10, 0.25
-#: A soft margin's game ends at this number of columns per rule; an automatic penalty parameter is
-#: then divided by C_DIVISOR.  With more than MANY_PREFERENCES, the number of columns falls with the
-#: root of their number.
-MAX_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
+#: A soft margin's game ends at MAX_COLUMNS per rule, or at ROUGH_COLUMNS if rules need no value; an
+#: automatic penalty parameter is then divided by C_DIVISOR.  With more than MANY_PREFERENCES, the
+#: number of columns falls with the root of their number.
+MAX_COLUMNS, ROUGH_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 7, 4, 20_000
 #: The largest relative gap of the solution of a restricted game.
 MAX_GAP = 0.05
 #: Relative gap of the first restricted game if it has columns of another game, unless the number
@@ -439,7 +439,7 @@ def best_hypothesis(
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
-        crowd = MAX_COLUMNS if valued else CANDIDATES_PER_RULE
+        crowd = MAX_COLUMNS if valued else ROUGH_COLUMNS
         until = deadline.part(GAME_TIME_SHARE)
         generation = replace(generation, deadline=until, most=most, crowd=crowd)
     generation.run()
@@ -477,9 +477,8 @@ def best_hypothesis(
     if deadline.over() or not listed:
         return [outcome]
     features = features[: CANDIDATES_PER_RULE * max(listed)]
-    tried = MAX_TRIED if valued else 1
     votes, interrupted = select_votes(
-        game, features, listed, signs(features), ordered, deadline, tried
+        game, features, listed, signs(features), ordered, deadline, valued
     )
     if not votes and not few:  # one class wins everywhere, or no feature is in use
         return [replace(outcome, columns=[], weights=[])]

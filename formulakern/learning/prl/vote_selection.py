@@ -19,14 +19,15 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.preferences import ABOVE
 from formulakern.learning.prl.restricted_game import RestrictedGame
-from formulakern.learning.selection import MAX_TRIED, FeatureSelection, Selection
+from formulakern.learning.selection import FeatureSelection, Selection
 from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 
 #: C is this over the square root of the weight of all rows.
 AUTOMATIC_C = 375.0
-#: The relative gap of P(S), and the relative cost allowed for dropping small weights.
-RELATIVE_GAP, MAX_DROP_COST = 1e-3, 1e-2
+#: The relative gap of P(S), a larger one for rough choices, and the relative cost allowed for
+#: dropping small weights.
+RELATIVE_GAP, ROUGH_GAP, MAX_DROP_COST = 1e-3, 1e-2, 1e-2
 #: The score of a class that never wins, relative to the others.
 ABSENT = 30.0
 
@@ -50,7 +51,7 @@ def select_votes(
     signs: IntArray | None,
     ordered: bool,
     deadline: Deadline,
-    max_tried: int = MAX_TRIED,
+    thorough: bool = True,
 ) -> tuple[list[SelectedVotes], bool]:
     """Return choices of some features with their votes, and True if Ctrl-C ended the search.
 
@@ -76,7 +77,7 @@ def select_votes(
         C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
         y = np.where(winners == ABOVE, 1.0, -1.0)
         loss = Loss("logistic", y, C * weights, preferences.thresholds)
-        path, interrupted = _path(columns, loss, sizes, signs, deadline, max_tried)
+        path, interrupted = _path(columns, loss, sizes, signs, deadline, thorough)
         found = []
         for best in path:
             order = best.heaviest_first()
@@ -84,7 +85,7 @@ def select_votes(
             found.append(SelectedVotes(kept, best.weights[order], start))
     else:
         found, interrupted = select_votes_of_classes(
-            columns, winners, n, weights, sizes, signs, deadline, max_tried
+            columns, winners, n, weights, sizes, signs, deadline, thorough
         )
     named = [replace(few, features=[features[k] for k in few.features]) for few in found]
     return named, interrupted
@@ -98,7 +99,7 @@ def select_votes_of_classes(
     sizes: Sequence[int],
     signs: IntArray | None = None,
     deadline: Deadline = UNLIMITED,
-    max_tried: int = MAX_TRIED,
+    thorough: bool = True,
 ) -> tuple[list[SelectedVotes], bool]:
     """Return choices of features, by their numbers; none if the rows are of one class."""
     present, codes = np.unique(codes, return_inverse=True)
@@ -108,7 +109,7 @@ def select_votes_of_classes(
     two = len(present) == 2
     y = np.asarray(2 * codes - 1 if two else codes, dtype=np.float64)
     loss = loss_of("logistic" if two else "multinomial", y, C * weights)
-    path, interrupted = _path(columns, loss, sizes, signs, deadline, max_tried)
+    path, interrupted = _path(columns, loss, sizes, signs, deadline, thorough)
     found = []
     for best in path:
         order = best.heaviest_first()
@@ -127,7 +128,7 @@ def _path(
     sizes: Sequence[int],
     signs: IntArray | None,
     deadline: Deadline,
-    max_tried: int,
+    thorough: bool,
 ) -> tuple[list[Selection], bool]:
     """Return the choices of features, and whether the search was interrupted."""
     n, most = len(columns), max(sizes)
@@ -136,11 +137,11 @@ def _path(
         np.ones(n),
         signs,
         loss,
-        RELATIVE_GAP,
+        RELATIVE_GAP if thorough else ROUGH_GAP,
         most,
         deadline,
         sizes=sizes,
-        max_tried=max_tried,
+        thorough=thorough,
     )
     whole = search.solved(np.arange(n), np.zeros((n, loss.n_functions)), loss.cold)
     path = search.path(whole, (1 + MAX_DROP_COST) * whole.objective)

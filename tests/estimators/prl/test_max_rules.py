@@ -193,7 +193,7 @@ def test_without_a_bias_rule_every_rule_counts():
 def test_interrupt_keeps_the_heaviest(monkeypatch):
     X, y = datasets.tic_tac_toe()
 
-    def interrupted(_self, _here, **_):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(FeatureSelection, "exchanged", interrupted)
