@@ -27,6 +27,8 @@ from functools import cache, cached_property, partial, update_wrapper
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
+import numpy as np
+
 from formulakern import cache as code_cache
 from formulakern.deadline import Deadline
 from formulakern.errors import FormulaKernError
@@ -100,7 +102,7 @@ class CompiledFunction(Generic[P, R]):
         signature = self.signatures[0] if self.signatures else ""
         if len(self.signatures) > 1:
             first: Any = args[0]
-            signature = self._by_dtype.get(str(first.dtype), signature)
+            signature = self._by_dtype.get(first.dtype, signature)
         return (self._code.get(signature) or self._compile(signature))(*args, **kwargs)
 
     def _compile(self, signature: str) -> Callable[P, R]:
@@ -157,9 +159,9 @@ class CompiledFunction(Generic[P, R]):
         return self.is_compiled or self.numbers_requested > MAX_NUMPY_NUMBERS
 
     @cached_property
-    def _by_dtype(self) -> dict[str, str]:
+    def _by_dtype(self) -> dict[Any, str]:
         types = {text: _parsed(text, self.state).args[0] for text in self.signatures}
-        return {str(kind.dtype): text for text, kind in types.items()}
+        return {np.dtype(str(kind.dtype)): text for text, kind in types.items()}
 
 
 def intrinsic(function: Callable[..., Any]) -> Intrinsic:

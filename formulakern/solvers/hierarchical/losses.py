@@ -136,20 +136,19 @@ class Loss:
         This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s is nearly optimal.
         The search for s ends when it changes the gap to the objective by at most a hundredth.
         """
-        linear = float((self.y + self.offset) @ beta)
-        curved = square + self.true_width * float(np.sum(beta**2 / self.c))
+        size = float(np.abs(beta) @ (1 + np.abs(self.y)))
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             right, part = np.array([[1.0], [0.0]]), np.stack([-share, share])
-            s = entropy_bound(self.c, right, part, float(self.offset @ beta), square, objective)[0]
-        elif linear <= 0:
-            s = 0.0
+            shift = float(self.offset @ beta)
+            s, best = entropy_bound(self.c, right, part, shift, square, objective)
         else:  # any s is feasible; at most 1 for the hinge
-            s = linear / curved if curved > 0 else 1.0
+            linear = float((self.y + self.offset) @ beta)
+            curved = square + self.true_width * float(np.sum(beta**2 / self.c))
+            s = max(0.0, linear) / curved if curved > 0 else float(linear > 0)
             s = min(1.0, s) if self.name == "hinge" else s
-        quadratic = 0.5 * s**2 * square
-        allowance = ROUNDING * (s * float(np.abs(beta) @ (1 + np.abs(self.y))) + quadratic)
-        return s, self.conjugate(s * beta) - quadratic - allowance
+            best = self.conjugate(s * beta) - 0.5 * s**2 * square
+        return s, best - ROUNDING * (s * size + 0.5 * s**2 * square)
 
     def balanced(self, beta: FloatArray) -> FloatArray:
         """Return β summing to zero by group: the larger of its two signed parts is shrunk."""
