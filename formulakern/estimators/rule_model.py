@@ -412,7 +412,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             If the proven gap is above ``tol``.
         """
         self._check_parameters()
-        with one_thread(), self._progress_bar() as bar:
+        with self._progress_bar() as bar, one_thread():
             deadline = Deadline.of(self.time_limit)
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)

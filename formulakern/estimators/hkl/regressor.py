@@ -115,7 +115,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        with one_thread(), self._progress_bar() as bar:
+        with self._progress_bar() as bar, one_thread():
             deadline = Deadline.of(self.time_limit)
             require_target(self, y, "a number for every row")
             table = self._fit_table(X, y)

@@ -33,9 +33,8 @@ from formulakern.rules.voting import log_probabilities
 #: ``Cs="auto"`` is this multiple of the automatic C of the preferences: the game of a large C has
 #: many rules to choose from.
 MULTIPLE = 4.0
-#: The relative gap of the fits within the folds, with a limit of rules and without, unless ``tol``
-#: is larger.
-FOLD_GAP, UNLIMITED_FOLD_GAP = 0.1, 0.03
+#: The relative gap of the fits within the folds, unless ``tol`` is larger.
+FOLD_GAP = 0.03
 
 
 class Setting(NamedTuple):
@@ -136,10 +135,10 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     in the folds too.
 
     Propositions do not depend on the classes, so they are encoded once, for all rows.  Other
-    encoders are refitted for every fold.  Fits within folds have a ``tol`` of at least 0.1 (0.03
-    without a limit of rules).  Their games end at 7 columns per rule of the limit, without the
-    margin of fewer rules, and at each number of rules they try one exchange.  Fits that stop early
-    (``epochs``, ``time_limit``) count.  After Ctrl-C the best setting so far is fitted to all rows.
+    encoders are refitted for every fold.  Fits within folds have a ``tol`` of at least 0.03.  Their
+    games end at 10 columns per rule of the limit, without the margin of fewer rules, and at each
+    number of rules they try one exchange.  Fits that stop early (``epochs``, ``time_limit``) count.
+    After Ctrl-C the best setting so far is fitted to all rows.
 
     Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the folds of
     one setting are fitted in parallel in other processes.  The table is sent once.
@@ -224,8 +223,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
     def _model(self, setting: Setting = MIDDLE, fold: Fold | None = None) -> PRLClassifier:
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
-        least = FOLD_GAP if self._sizes else UNLIMITED_FOLD_GAP
-        tol = self.tol if fold is None else max(self.tol, least)
+        tol = self.tol if fold is None else max(self.tol, FOLD_GAP)
         model = PRLClassifier(**shared | {"tol": tol}, verbose=int(self.verbose) > 1)
         model._valued, model._sizes = fold is None, self._sizes
         return model

@@ -61,10 +61,10 @@ LIMITED_GAP = 5.0
 #: In a game of more columns than this per rule of the limit, or of the default limit, LARGE_GAP is
 #: enough.
 LARGE_COLUMNS, LARGE_GAP = 10, 0.25
-#: A soft margin's game ends at MAX_COLUMNS per rule, or at ROUGH_COLUMNS if rules need no value; an
-#: automatic penalty parameter is then divided by C_DIVISOR.  With more than MANY_PREFERENCES, the
-#: number of columns falls with the root of their number.
-MAX_COLUMNS, ROUGH_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 7, 4, 20_000
+#: A soft margin's game ends at this number of columns per rule; an automatic penalty parameter is
+#: then divided by C_DIVISOR.  With more than MANY_PREFERENCES, the number of columns falls with the
+#: root of their number.
+MAX_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
 #: The largest relative gap of the solution of a restricted game.
 MAX_GAP = 0.05
 #: Relative gap of the first restricted game if it has columns of another game, unless the number
@@ -439,7 +439,7 @@ def best_hypothesis(
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
-        crowd = MAX_COLUMNS if valued else ROUGH_COLUMNS
+        crowd = MAX_COLUMNS if valued else CANDIDATES_PER_RULE
         until = deadline.part(GAME_TIME_SHARE)
         generation = replace(generation, deadline=until, most=most, crowd=crowd)
     generation.run()
