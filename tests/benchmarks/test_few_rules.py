@@ -76,4 +76,4 @@ def test_cross_validation(learner, share):
         of_default[name] = taken / default
     report(f"{learner} CV at {share} % / its model", of_chosen, 5)
     report(f"{learner} CV at {share} % / {alone.__name__}()", of_default, 5)
-    assert np.median([*of_chosen.values()]) < 8  # PRL at 10 % takes 5.0
+    assert np.median([*of_chosen.values()]) < 5

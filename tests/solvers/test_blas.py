@@ -13,7 +13,7 @@ def threads():
 
 
 def test_limits_that_overlap_end_with_the_last():
-    """As in fits of several threads, where the first to begin is the first to end."""
+    """Fits in two threads overlap if the first to begin is the first to end."""
     first, last = ExitStack(), ExitStack()
     with one_thread():  # loads the libraries
         pass
